@@ -143,7 +143,7 @@ def up(
         program: For every switch, with its entries; None: what the topology's file names.
         clock: "real": Mininet in namespaces of its own, as root; "virtual": in this process, exact, any user, and
             hosts are nothing but their packets.
-        seed: Of losses and whatever else is drawn by chance.
+        seed: Of losses and whatever else is random.
         switch: "gradbed", or "bmv2" where it is installed (real clock).
         links: Between switches, on the real clock: "memory", or "veth" to capture on.
 

@@ -30,7 +30,7 @@ class Study:
         sweep: Values by dotted path, {"traffic.load": [0.2, 0.8]}: every combination is a trial. A topology may be a
             value of "topology".
         zip: Values by dotted path that go in step with each other, as one axis more.
-        repetitions: Of each trial in which anything is drawn by chance, with the seeds 1, 2, ...
+        repetitions: Of each trial in which anything is random, with the seeds 1, 2, ...
         clock: "virtual" (exact, any user) or "real" (Mininet, as root); None: the system's own default.
         name: The results' folder; None: the system's name.
         settings: Single values by dotted path, {"traffic.load": 0.5}.

@@ -130,7 +130,7 @@ class QuietSwitch(Switch):  # type: ignore[misc]
         """Do nothing: the switch process is not Mininet's."""
 
     def stop(self, deleteIntfs: bool = True) -> None:
-        """Do nothing: whoever made the interfaces deletes them, all at once."""
+        """Do nothing: the owner of the interfaces deletes them, all at once."""
 
 
 class FabricSwitch(QuietSwitch):

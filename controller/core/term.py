@@ -149,7 +149,7 @@ def _current(journal: Path) -> int:
 
 
 def _make(journal: Path) -> None:
-    """Make the journal with its first term in it, once, whoever else makes it."""
+    """Make the journal with its first term in it, once, even if several processes try at the same time."""
     draft = Path(tempfile.mkdtemp(prefix=f"{journal.name}.", dir=journal.parent))
     try:
         (draft / "0").mkdir()

@@ -77,7 +77,7 @@ def congestion_plan(
 ) -> Plan:
     """Let every port of `switches`, which run `program`, mark packets that find `packets` or more in its queue.
 
-    With always_packets only those that find so many are always marked, and the others by chance, up to p_max.
+    With always_packets only those that find that many are always marked; the others at random, with up to p_max.
     """
 
     def entry(port: int) -> TableEntry:

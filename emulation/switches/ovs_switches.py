@@ -97,7 +97,7 @@ class OvsSwitches:
             yield from ("--", "set", "interface", interface, f"ofport_request={number}")
 
     def _controller_target(self, switch: str) -> str:
-        """Let the bridge wait to be called, so that controllers reach it at once, whoever starts first."""
+        """Let the bridge wait to be called, so that controllers reach it at once, in any order of start."""
         return f"ptcp:{self._ports[switch]}:127.0.0.1"
 
     def _require_working_ports(self, processes: OvsProcesses) -> None:

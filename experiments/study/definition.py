@@ -223,7 +223,7 @@ class StudyHead(Section):
     title: str = ""
     sweep: Sweep = Sweep()
     repetitions: int = Field(default=1, ge=1)
-    """Of each trial in which something is drawn by chance (TrialConfiguration.chance); of any other, one."""
+    """Of each trial in which something is random (TrialConfiguration.chance); of any other, one."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
     """One for each repetition; None: 1, 2, 3, ..."""
     metrics: list[str] = Field(default_factory=list)

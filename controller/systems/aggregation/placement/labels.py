@@ -254,7 +254,7 @@ def achievable_rates(
 
     Args:
         problem: The job and its network.
-        labels: Labels of all workers, whoever made them; an empty tuple is straight to the server.
+        labels: Labels of all workers, from any placement; an empty tuple is straight to the server.
         returned_sums: Count also the global sums that come back, which the source's program leaves out: on one
             multicast tree for each set of switches that a fragment has. Without switches that sum there are none, and
             sums mirror the gradients.
@@ -279,7 +279,7 @@ def achievable_rates(
     for (_, goal), packets in trips.items():
         if goal != problem.server:
             intake[goal] += packets
-    # One sum leaves a switch for each fragment, whoever sent it.
+    # One sum leaves a switch for each fragment, however many workers sent it.
     passed: Counter[frozenset[str]] = Counter()
     arriving_at_sd: set[int] = set()
     for fragment in range(period):

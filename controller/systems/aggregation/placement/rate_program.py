@@ -107,7 +107,7 @@ class RateProgram:
         return self.shared_columns + index * self.block_columns
 
     def columns(self, programmable: int) -> int:
-        """Return the number of columns of a program with so many programmable switches."""
+        """Return the number of columns of a program with that many programmable switches."""
         return self.block(programmable)
 
     def program(self, programmable: Sequence[str], server_tor: bool = True) -> SparseProgram:

@@ -94,7 +94,7 @@ class ClusterCosts:
         return min(self.trees.hops_of_each(senders, receivers))
 
     def nearest_senders(self, holders: int, receivers: int, most: int) -> Iterator[int]:
-        """Return for each receiver the holders nearest to it, at most so many of them."""
+        """Return for each receiver the holders nearest to it, at most that many."""
         seen = 0
         for receiver in members(receivers):
             near = next(each & holders for each in self.by_distance[receiver] if each & holders) & ~seen
