@@ -1,4 +1,4 @@
-"""RoCEv2's packets (InfiniBand Architecture Specification, volume 1, annex A17), as hosts' network cards send them.
+"""RoCEv2's packets (InfiniBand Architecture Specification, volume 1, annex A17), as hosts' NICs send them.
 
     Ethernet / IPv4 / UDP, to port 4791 / BTH, 12 bytes / what the opcode adds / payload / ICRC, 4 bytes
 

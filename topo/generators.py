@@ -284,10 +284,10 @@ def torus(x: int, y: int, z: int, model: LinkModel = UNLIMITED) -> Topology:
 # BCube(n, k) of Guo et al., "BCube: A High Performance, Server-centric Network Architecture for Modular Data
 # Centers" (SIGCOMM 2009).
 #
-# n^(k+1) servers of k+1 network cards, and k+1 levels of n^k switches of n ports. A server's address has k+1 digits
+# n^(k+1) servers of k+1 NICs, and k+1 levels of n^k switches of n ports. A server's address has k+1 digits
 # to the base n; a switch of level l joins the n servers whose addresses differ in digit l alone (digit 0 is the
 # lowest). Servers forward for each other. So a server is two nodes here: the host, and a small switch of its own
-# (tier "relay") which has the server's cards. The link between the two is inside the server: it has no rate, no delay
+# (tier "relay") which has the server's NICs. The link between the two is inside the server: it has no rate, no delay
 # and no loss, and crossing it is no hop (gradbed.topo.graph). Ports:
 #
 #     relay     1 to its host, 2+l to its switch of level l

@@ -19,7 +19,7 @@ from gradbed.hosts.agents.launching import ComputeTimes
 SILENCE_TIMEOUT_S = 60.0
 """Nothing at all of the launcher for so long, which gives signs of life as long as there are agents, is an error."""
 STOP_TIMEOUT_S = 3.0
-NETWORK_CARD = "gradbed.switch.network_card:NetworkCard"
+KERNEL_NIC = "gradbed.switch.kernel_nic:KernelNic"
 """Hosts know nothing of switches, whose engine has it."""
 
 
@@ -96,7 +96,7 @@ class Agents:
         """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
         keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
         is there (gradbed.hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count.
-        rates_bps: by host, of its interfaces' links, for network cards."""
+        rates_bps: by host, of its interfaces' links, for NICs."""
         self._rates_bps = rates_bps or {}
         self._classes = tuple(each.words for each in classes)
         self._launcher: Launcher = launcher or LauncherProcess(
@@ -104,7 +104,7 @@ class Agents:
             own_program(
                 "gradbed.hosts.agents.kernel.launcher",
                 *(compute.to_arguments() if compute else ()),
-                *("--cards", NETWORK_CARD),
+                *("--nics", KERNEL_NIC),
                 *preload,
             ),
             log=folder / "agents.log",

@@ -136,9 +136,9 @@ class AgentContext(Protocol):
         """
 
     def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> QueuePairs:
-        """Queue pairs of the network card behind the interface with this place among `interfaces`, none at first.
+        """Queue pairs of the NIC behind the interface with this place among `interfaces`, none at first.
 
-        address: the agent's own, where its packets come from. On the machine's clock the card is a thread of the
+        address: the agent's own, where its packets come from. On the machine's clock the NIC is a thread of the
         agent's process, and paused with it.
         """
 

@@ -1,4 +1,4 @@
-"""Streams of fragments: vectors that switches sum or copy on their way between a host's card and many others.
+"""Streams of fragments: vectors that switches sum or copy on their way between a host's NIC and many others.
 
 A source sends vectors in fragments, and a fragment is done when replies have come from everybody. A sink takes
 vectors and replies to each fragment. A server adds up what sources send, alone or already summed by switches, and

@@ -1,4 +1,4 @@
-"""What is beneath an interface: a socket of the kernel, or a host's card in a simulated network."""
+"""What is beneath an interface: a socket of the kernel, or a host's NIC in a simulated network."""
 
 from __future__ import annotations
 

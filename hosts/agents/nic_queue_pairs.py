@@ -1,4 +1,4 @@
-"""gradbed.hosts.agents.queue_pairs on a card that the engine carries out."""
+"""gradbed.hosts.agents.queue_pairs on a NIC that the engine carries out."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ class QueuePairCounts(NamedTuple):
 class AgentQueuePairs(Closing):
     """Made by AgentContext.open_queue_pairs."""
 
-    def __init__(self, card: NicQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, nic: NicQueuePairs, address: AgentAddress, wake: Callable[[], None] = lambda: None) -> None:
         """wake: of the agent's context, for who knows when there is something."""
         self._wake = wake
-        self._card = card
+        self._nic = nic
         self._address = address
         self._on_close: list[Callable[[AgentQueuePairs], None]] = []
         self._waiting: deque[Completion] = deque()
@@ -137,10 +137,10 @@ class AgentQueuePairs(Closing):
         return bool(self._waiting)
 
     def collect(self) -> bool:
-        """The card may have something; whether there is anything new."""
+        """The NIC may have something; whether there is anything new."""
         found = [
             Completion(_KINDS[each.kind], each.pair, each.tag, each.size_bytes, each.time_ns, each.data)
-            for each in self._card.completions()
+            for each in self._nic.completions()
         ]
         self._waiting.extend(found)
         return bool(found)
@@ -161,7 +161,7 @@ class AgentQueuePairs(Closing):
         for_collectives: bool = False,
     ) -> None:
         numbers = options.model_dump(exclude={"timeout_us", "congestion_control", "recovery"})
-        self._card.connect(
+        self._nic.connect(
             number,
             peer_number,
             src_mac=mac_bytes(self._address.mac),
@@ -176,22 +176,22 @@ class AgentQueuePairs(Closing):
         )
 
     def send(self, number: int, tag: int, size_bytes: int, data: NDArray[np.generic] | None = None) -> None:
-        self._card.send(number, tag, size_bytes, data)
+        self._nic.send(number, tag, size_bytes, data)
 
     def begin_collective(self, tag: int, collective: NicCollective) -> bool:
-        return self._card.begin_collective(tag, collective)
+        return self._nic.begin_collective(tag, collective)
 
     def hold_collectives(self, held: bool) -> None:
         """While the agent is paused, its collectives are, too."""
-        self._card.hold_collectives(held)
+        self._nic.hold_collectives(held)
 
     def collective_counts(self) -> CollectiveCounts:
-        return CollectiveCounts(**self._card.collective_counts())
+        return CollectiveCounts(**self._nic.collective_counts())
 
     def open_stream(self, number: int, options: StreamOptions) -> None:
         names = ("window", "payload_bytes", "everybody", "number_offset", "bits_offset", "flags_offset")
         flags = {"again": options.again, "came_again": options.came_again}
-        self._card.open_stream(
+        self._nic.open_stream(
             number,
             options.role,
             [bytes.fromhex(template) for template in options.templates],
@@ -214,10 +214,10 @@ class AgentQueuePairs(Closing):
         source: NDArray[np.int32] | None = None,
         target: NDArray[np.int32] | None = None,
     ) -> None:
-        self._card.stream(number, tag, size_bytes, source, target)
+        self._nic.stream(number, tag, size_bytes, source, target)
 
     def stream_statistics(self, number: int) -> FragmentStreamStatistics:
-        return FragmentStreamStatistics(**self._card.stream_statistics(number))
+        return FragmentStreamStatistics(**self._nic.stream_statistics(number))
 
     def completions(self) -> Sequence[Completion]:
         if not self._is_collected:
@@ -227,12 +227,12 @@ class AgentQueuePairs(Closing):
         return found
 
     def statistics(self, number: int) -> QueuePairStatistics:
-        return QueuePairStatistics(**self._card.statistics(number))
+        return QueuePairStatistics(**self._nic.statistics(number))
 
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._card.close()
+            self._nic.close()
             for action in self._on_close:
                 action(self)
 
@@ -246,4 +246,4 @@ class AgentQueuePairs(Closing):
 
     def carried(self) -> Mapping[str, Any]:
         """Return counts in the form of InterfaceCounts, with all classes that there can be."""
-        return {"drops": 0, **self._card.counts()}
+        return {"drops": 0, **self._nic.counts()}

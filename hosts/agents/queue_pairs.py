@@ -1,10 +1,10 @@
-"""What a host's network card does by itself: reliable messages, as RDMA has them, and collectives made of them.
+"""What a host's NIC does by itself: reliable messages, as RDMA has them, and collectives made of them.
 
 Messages have queue pairs, work requests and completions. The packets are RoCEv2's (InfiniBand Architecture
 Specification, volume 1, annex A17): RDMA WRITE with immediate data, ACK and NAK, and congestion notification packets.
 What differs is said in docs/queue-pairs.md.
 
-Collectives are as cards carry them out that have triggered operations (Portals 4): the card sends each message as
+Collectives are as NICs carry them out that have triggered operations (Portals 4): the NIC sends each message as
 soon as what it waits for has come, or was acknowledged. So an agent is told of the result alone, and not of each of
 a thousand messages.
 """
@@ -147,7 +147,7 @@ class QueuePairOptions(BaseModel):
     window_bytes: int = Field(default=0, ge=0)
     """Most bytes that are unacknowledged, also for a congestion control that moves the window; 0: no limit."""
     rate_bps: int = Field(default=0, ge=0)
-    """Rate of the card, which no queue pair exceeds; 0: the link's."""
+    """Rate of the NIC, which no queue pair exceeds; 0: the link's."""
     congestion_control: CongestionControlName = "none"
     recovery: Recovery = "go-back-n"
     timeout_us: int = Field(default=1000, ge=1)
@@ -232,7 +232,7 @@ class QueuePairs(Protocol):
 
     Messages of one pair arrive in order, each whole.
 
-    Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The card works on while
+    Numbers of pairs (1 to 2^24 - 1) are unique at an interface, for all agents of the host. The NIC works on while
     its agent computes or waits, and on the virtual clock while it is paused, too; with the agent, or when they are
     closed, its queue pairs vanish, and peers learn of that by their timeouts alone. An agent that has received the
     last message of a peer stays until the peer need no answer any more. A context manager that closes them.
@@ -256,7 +256,7 @@ class QueuePairs(Protocol):
         changed before the message is complete. tag: 64 bits that arrive with the message."""
 
     def begin_collective(self, tag: int, collective: NicCollective) -> bool:
-        """Let the card carry out this rank's part. tag: 64 bits that are the same at all ranks and of no other
+        """Let the NIC carry out this rank's part. tag: 64 bits that are the same at all ranks and of no other
         collective that any of them carries out meanwhile, the lowest TURN_BITS 0. True: it has its result already;
         else a completion tells. Arrays are not changed, and the buffer is not touched, before all is acknowledged;
         what is behind the result stays. UserError if a queue pair is missing."""

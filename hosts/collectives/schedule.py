@@ -98,7 +98,7 @@ class Structure:
 
     @cached_property
     def on_nic(self) -> NicSchedule:
-        """The same for a card; its peers are those of first_of_each_peer, in that order."""
+        """The same for a NIC; its peers are those of first_of_each_peer, in that order."""
         keys = [self.peers[place] for place in self.first_of_each_peer]
         places = {key: place for place, key in enumerate(keys)}
         return NicSchedule(

@@ -205,17 +205,17 @@ class Engine(EngineHandle, Closing):
         ports = (device_a, port_a) if device_b is None or port_b is None else (device_a, port_a, device_b, port_b)
         self._check_interface(code, f"wire between {interface_a} and {interface_b}", *ports)
 
-    def add_card(self, device_id: int, port: int, interface: str, link: LinkModel) -> int:
-        """A host's network card for queue pairs (gradbed.switch.engine.queue_pairs) on a network interface of this
+    def add_nic(self, device_id: int, port: int, interface: str, link: LinkModel) -> int:
+        """A host's NIC for queue pairs (gradbed.switch.engine.queue_pairs) on a network interface of this
         namespace, with a port for its place; link: between them. A descriptor, of the engine's, that becomes readable
         when something is complete. Needs root (CAP_NET_RAW), and an engine with a thread."""
         self._device(device_id)
         _require_one_channel(link)
         model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
-        code = self.call("add_card", device_id, port, os.fsencode(interface), model, model)
-        self._check_interface(code, f"a card on {interface}", device_id, port)
+        code = self.call("add_nic", device_id, port, os.fsencode(interface), model, model)
+        self._check_interface(code, f"a NIC on {interface}", device_id, port)
         descriptor = self.call("told_descriptor", device_id, port)
-        _raise_unless_done(descriptor, f"a card on {interface}")
+        _raise_unless_done(descriptor, f"a NIC on {interface}")
         return descriptor
 
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:

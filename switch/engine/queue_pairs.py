@@ -1,4 +1,4 @@
-"""Queue pairs of the network card at a host's port, with streams of fragments and collectives, which the data plane
+"""Queue pairs of the NIC at a host's port, with streams of fragments and collectives, which the data plane
 carries out (gradbed.hosts.agents.queue_pairs).
 """
 
@@ -92,10 +92,10 @@ class CollectiveCountsStruct(ctypes.Structure):
     """Counts of what a consumer's collectives have sent."""
 
 
-# ---- What of a collective cards take ----
+# ---- What of a collective NICs take ----
 
 
-class CardSchedule(Protocol):
+class NicSchedule(Protocol):
     """gradbed.hosts.agents.queue_pairs.NicSchedule."""
 
     @property
@@ -112,11 +112,11 @@ class CardSchedule(Protocol):
     def receives(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
 
 
-class CardCollective(Protocol):
+class NicCollective(Protocol):
     """gradbed.hosts.agents.queue_pairs.NicCollective."""
 
     @property
-    def schedule(self) -> CardSchedule: ...
+    def schedule(self) -> NicSchedule: ...
     @property
     def pairs(self) -> NDArray[np.uint32]: ...
     @property
@@ -129,7 +129,7 @@ class CardCollective(Protocol):
     def source_bytes(self) -> NDArray[np.uint64] | None: ...
 
 
-def check_collective(collective: CardCollective) -> None:
+def check_collective(collective: NicCollective) -> None:
     """UserError if messages are too long or too many."""
     schedule = collective.schedule
     if collective.size_bytes.max(initial=0, where=schedule.kinds != COPY) > MOST_MESSAGE_BYTES:
@@ -138,7 +138,7 @@ def check_collective(collective: CardCollective) -> None:
         raise UserError(f"a collective has at most {1 << TURN_BITS:,} messages between two ranks: take fewer chunks")
 
 
-def collective_struct(tag: int, collective: CardCollective) -> tuple[CollectiveStruct, tuple[object, ...]]:
+def collective_struct(tag: int, collective: NicCollective) -> tuple[CollectiveStruct, tuple[object, ...]]:
     """Return a collective as C has it, and what has to stay until it has ended."""
     schedule = collective.schedule
     by_pair = np.argsort(collective.pairs, kind="stable").astype(np.uint32)
@@ -168,7 +168,7 @@ Pattern = Sequence[tuple[int, int, int]]
 """Words of 16 bits: offset in bytes, mask, value."""
 
 
-class CardCompletion(NamedTuple):
+class NicCompletion(NamedTuple):
     """kind: as gradbed.hosts.agents.queue_pairs.CompletionKind. data: what came, if the message had contents."""
 
     kind: int
@@ -262,7 +262,7 @@ class HostQueuePairs(Closing):
                 raise MemoryError("out of memory for a message")
             raise UserError(f"there is no queue pair {number} here")
 
-    def begin_collective(self, tag: int, collective: CardCollective) -> bool:
+    def begin_collective(self, tag: int, collective: NicCollective) -> bool:
         """Begin as gradbed.hosts.agents.queue_pairs.QueuePairs.begin_collective does."""
         check_collective(collective)
         options, kept = collective_struct(tag, collective)
@@ -342,9 +342,9 @@ class HostQueuePairs(Closing):
             raise UserError(f"there is no stream {number} here")
         return abi.values(row)
 
-    def completions(self) -> list[CardCompletion]:
+    def completions(self) -> list[NicCompletion]:
         """Return what was completed since the last call, in order."""
-        found: list[CardCompletion] = []
+        found: list[NicCompletion] = []
         if self._counts is not None:
             return found
         for callbacks in self._callbacks.values():
@@ -362,7 +362,7 @@ class HostQueuePairs(Closing):
             del self._collectives[row.tag]
         return bool(row.kind == COLLECTIVE_ENDED)
 
-    def _completion(self, row: CompletionStruct) -> CardCompletion:
+    def _completion(self, row: CompletionStruct) -> NicCompletion:
         data = None
         if row.kind in (STREAMED, STREAM_FAILED):
             del self._streaming[row.pair, row.tag]
@@ -372,7 +372,7 @@ class HostQueuePairs(Closing):
         elif row.data:
             data = np.empty(row.size_bytes, np.uint8)
             self._engine.call("take_contents", row.data, row.size_bytes, data.ctypes.data)
-        return CardCompletion(row.kind, row.pair, row.tag, row.size_bytes, row.time_ns, data)
+        return NicCompletion(row.kind, row.pair, row.tag, row.size_bytes, row.time_ns, data)
 
     def statistics(self, number: int) -> dict[str, int]:
         """Return the counts of a queue pair: the members of struct gb_queue_pair_statistics."""

@@ -100,7 +100,7 @@ class HostInterface:
         return self._frames[:count], self._lengths[:count]
 
     def open_queue_pairs(self) -> HostQueuePairs:
-        """Of its network card, which is told of with the interface."""
+        """Of its NIC, which is told of with the interface."""
         return HostQueuePairs(self._engine, self.device_id, self.port)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What random runs of all systems have in common: what is drawn and run, faults, and what hosts' cards saw."""
+"""What random runs of all systems have in common: what is drawn and run, faults, and what hosts' NICs saw."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def fault(
 
 
 @dataclass(frozen=True)
-class CardFrame:
-    """A frame that a host's card took from its agent, or gave to it; time_ns None: sent at once."""
+class NicFrame:
+    """A frame that a host's NIC took from its agent, or gave to it; time_ns None: sent at once."""
 
     host: str
     frame: bytes
@@ -89,38 +89,38 @@ class CardFrame:
 
 
 @dataclass
-class Cards:
-    sent: list[CardFrame] = field(default_factory=list)
-    received: list[CardFrame] = field(default_factory=list)
+class Nics:
+    sent: list[NicFrame] = field(default_factory=list)
+    received: list[NicFrame] = field(default_factory=list)
 
 
-def watched_cards(topology: Topology, patch: pytest.MonkeyPatch) -> Cards:
-    """What all cards send and receive from now on, in the order of the calls."""
+def watched_nics(topology: Topology, patch: pytest.MonkeyPatch) -> Nics:
+    """What all NICs send and receive from now on, in the order of the calls."""
     hosts = {}
     for host in topology.hosts:
         switch = topology.attachment(host.name)
         hosts[switch.number, topology.port(switch.name, host.name)] = host.name
-    cards = Cards()
+    nics = Nics()
     send, receive = HostInterface.send, HostInterface.receive
 
     def watch_send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:
         rows = np.ascontiguousarray(frames).view(np.uint8).reshape(len(frames), -1)
-        cards.sent += _frames(hosts[self.device_id, self.port], rows, lengths, times_ns)
+        nics.sent += _frames(hosts[self.device_id, self.port], rows, lengths, times_ns)
         return send(self, frames, lengths, times_ns)
 
     def watch_receive(self: HostInterface) -> Any:
         buffer, lengths = receive(self)
-        cards.received += _frames(hosts[self.device_id, self.port], buffer[: len(lengths)], lengths, self.times_ns)
+        nics.received += _frames(hosts[self.device_id, self.port], buffer[: len(lengths)], lengths, self.times_ns)
         return buffer, lengths
 
     patch.setattr(HostInterface, "send", watch_send)
     patch.setattr(HostInterface, "receive", watch_receive)
-    return cards
+    return nics
 
 
-def _frames(host: str, rows: Any, lengths: Any, times_ns: Any) -> list[CardFrame]:
+def _frames(host: str, rows: Any, lengths: Any, times_ns: Any) -> list[NicFrame]:
     return [
-        CardFrame(
+        NicFrame(
             host,
             row[: None if lengths is None else int(lengths[place])].tobytes(),
             None if times_ns is None else int(times_ns[place]),

@@ -194,7 +194,7 @@ class ShuffleJob:
 def frame_interval_us(topology: Topology, host: str, bits: int, fragment_bytes: int) -> float:
     """Return the time between two packets at the rate of the slowest of a host's own links; 0 without any limit."""
     links = [topology.link(host, other) for other in topology.neighbours(host)]
-    if not all(is_hop(topology, link) for link in links):  # its network cards are those of its relay
+    if not all(is_hop(topology, link) for link in links):  # its NICs are those of its relay
         relay = topology.attachment(host).name
         links = [topology.link(relay, other) for other in topology.neighbours(relay)]
         links = [link for link in links if is_hop(topology, link)]

@@ -72,7 +72,7 @@ class TrainingSystem(System[TrainingConfiguration]):
             raise UserError("--k-max: it needs a --k-min, and is at least as large")
         topology = configuration.topology.build(Scale())
         if any(link.model.rate_bps is None for link in topology.host_links):
-            raise UserError("--rate-mbps: hosts' links need a rate, by which their cards send")
+            raise UserError("--rate-mbps: hosts' links need a rate, by which their NICs send")
         if configuration.switches.underlay != "none" and configuration.collectives.in_network != "none":
             raise UserError("--underlay: its switches sum and copy nothing: take --in-network none")
         underlay_of(configuration.switches, topology, 1)

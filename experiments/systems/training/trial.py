@@ -9,7 +9,7 @@ from gradbed.experiments.conservation.checks import host_accounts, uncounted_hos
 from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program, SwitchProgram
-from gradbed.experiments.runtimes.agents import NETWORK_CARD
+from gradbed.experiments.runtimes.agents import KERNEL_NIC
 from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
@@ -94,7 +94,7 @@ class TrainingTrial(Trial[TrainingConfiguration]):
                 routes=carriers is None,
             ),
             services=[] if carriers is None else [carriers.service],
-            preload=[AGENT.partition(":")[0], NETWORK_CARD.partition(":")[0]],
+            preload=[AGENT.partition(":")[0], KERNEL_NIC.partition(":")[0]],
             classes=_classes(collectives, underlay),
             mtu_bytes=max(USUAL_MTU_BYTES, most_ip_bytes(configuration.transport.mtu_bytes)),
         )

@@ -31,13 +31,13 @@ class RealContext:
         compute_us: Callable[[], int] = lambda: 0,
         classes: Patterns = (),
         rates_bps: tuple[int | None, ...] = (),
-        open_card: OpenNic | None = None,
+        open_nic: OpenNic | None = None,
     ) -> None:
         """interfaces: of the present network namespace; rates_bps: of their links, as far as known. control, events:
         descriptors of the two pipes' ends. compute_us: how long the next computation takes at least. classes: of
-        packets, by which interfaces count. open_card: makes network cards; None: there are none."""
+        packets, by which interfaces count. open_nic: makes NICs; None: there are none."""
         self._rates_bps = rates_bps
-        self._open_card = open_card
+        self._open_nic = open_nic
         self._classes = classes
         self._compute_us = compute_us
         self.job = job
@@ -91,11 +91,11 @@ class RealContext:
         return raw_socket
 
     def open_queue_pairs(self, address: AgentAddress, *, interface: int = 0) -> KernelQueuePairs:
-        if self._open_card is None:
-            raise UserError("this launcher was started without network cards (--cards)")
+        if self._open_nic is None:
+            raise UserError("this launcher was started without NICs (--nics)")
         name, rates_bps = self._interface(interface), self._rates_bps[interface : interface + 1]
-        card = self._open_card(name, rates_bps[0] if rates_bps else None, self._classes)
-        pairs = KernelQueuePairs(card, address)
+        nic = self._open_nic(name, rates_bps[0] if rates_bps else None, self._classes)
+        pairs = KernelQueuePairs(nic, address)
         descriptor = pairs.fileno()
         self._poll.register(descriptor, select.POLLIN)
         self._pairs[descriptor] = pairs

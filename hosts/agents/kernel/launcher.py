@@ -1,7 +1,7 @@
 """Forks agents from one warmed-up process into the namespaces of their hosts.
 
     python -m gradbed.hosts.agents.kernel.launcher [--sign-of-life SECONDS] [--compute US,DISTRIBUTION,SEED]
-        [--cards MODULE:CALLABLE] [MODULE ...]
+        [--nics MODULE:CALLABLE] [MODULE ...]
 
 loads the modules and reads JSON lines from standard input:
 
@@ -16,7 +16,7 @@ loads the modules and reads JSON lines from standard input:
 An agent is a function of a gradbed.hosts.agents.context.AgentContext and a description, whose type is taken from its
 annotation. A function `prepare` of the same module, if there is one, is given the description before the fork, so
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
-rates_bps: of the interfaces' links, null where there is none. --cards: what makes network cards for queue pairs
+rates_bps: of the interfaces' links, null where there is none. --nics: what makes NICs for queue pairs
 (gradbed.hosts.agents.kernel.nic.OpenNic).
 
 The events of all agents come out as JSON lines with "job" and "name": by convention ready, done (an agent's work is
@@ -51,7 +51,7 @@ from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.frames.library import frames_library
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
-from gradbed.hosts.agents.kernel.nic import Nic
+from gradbed.hosts.agents.kernel.nic import QueuePairNic
 from gradbed.hosts.agents.launching import BEGIN, STOP, ComputeTimes, one_line, prepare_agent, write_event
 
 STOP_TIMEOUT_S = 5.0
@@ -121,10 +121,10 @@ class _AgentProcess:
 class Launcher:
     """The parent of all agents: passes commands on and notices their ends."""
 
-    def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes, cards: str | None) -> None:
-        """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations. cards:
-        "module:callable" of an OpenCard, which is loaded when an agent asks for one."""
-        self._cards = cards
+    def __init__(self, sign_of_life_s: float, compute_us: ComputeTimes, nics: str | None) -> None:
+        """sign_of_life_s: how often there is an event alive. compute_us: of an agent's computations. nics:
+        "module:callable" of an OpenNic, which is loaded when an agent asks for one."""
+        self._nics = nics
         self._compute_us = compute_us
         self._sign_of_life_interval_s = sign_of_life_s
         self._selector = selectors.DefaultSelector()
@@ -289,7 +289,7 @@ class Launcher:
             compute_us,
             start.classes,
             start.rates_bps,
-            None if self._cards is None else partial(_open_card, self._cards),
+            None if self._nics is None else partial(_open_nic, self._nics),
         )
         try:
             enter_network_namespace(start.host_pid)
@@ -312,9 +312,9 @@ def _tell(agent: _AgentProcess, command: bytes) -> None:
         os.write(agent.control, command)
 
 
-def _open_card(place: str, interface: str, rate_bps: int | None, classes: Patterns) -> Nic:
-    card: Nic = attribute(place)(interface, rate_bps, classes)
-    return card
+def _open_nic(place: str, interface: str, rate_bps: int | None, classes: Patterns) -> QueuePairNic:
+    nic: QueuePairNic = attribute(place)(interface, rate_bps, classes)
+    return nic
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -323,7 +323,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--compute", type=ComputeTimes.of_argument, default=ComputeTimes(), metavar="US,DISTRIBUTION,SEED"
     )
-    parser.add_argument("--cards", metavar="MODULE:CALLABLE")
+    parser.add_argument("--nics", metavar="MODULE:CALLABLE")
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args(arguments)
     # The default actions end the process at once; its agents go with it (die_with_parent).
@@ -332,7 +332,7 @@ def main(arguments: Sequence[str]) -> int:
     for module in options.modules:
         importlib.import_module(module)
     try:
-        Launcher(options.sign_of_life, options.compute, options.cards).run()
+        Launcher(options.sign_of_life, options.compute, options.nics).run()
     except BrokenPipeError:  # nobody reads the events
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""Queue pairs of an agent that is a process: a card of its own on an interface of its host."""
+"""Queue pairs of an agent that is a process: a NIC of its own on an interface of its host."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _UDP_DESTINATION_PORT = 36
 """Its offset in frames without IPv4 options, as streams' arrivals have it."""
 
 
-class Nic(Protocol):
-    """A network card of an agent's process, such as gradbed.switch.network_card.NetworkCard."""
+class QueuePairNic(Protocol):
+    """A NIC of an agent's process, such as gradbed.switch.kernel_nic.KernelNic."""
 
     def carried(self) -> Mapping[str, Any]: ...
 
@@ -33,23 +33,23 @@ class Nic(Protocol):
     def close(self) -> None: ...
 
 
-OpenNic = Callable[[str, int | None, Patterns], Nic]
+OpenNic = Callable[[str, int | None, Patterns], QueuePairNic]
 """On the interface of that name, sending at a rate in bit/s, counting by classes."""
 
 
 class KernelQueuePairs(AgentQueuePairs):
-    """The card works in a thread of the agent's process."""
+    """The NIC works in a thread of the agent's process."""
 
-    def __init__(self, card: Nic, address: AgentAddress) -> None:
-        """card: ends with its queue pairs."""
-        super().__init__(card.open_queue_pairs(), address)
-        self._network_card = card
+    def __init__(self, nic: QueuePairNic, address: AgentAddress) -> None:
+        """nic: ends with its queue pairs."""
+        super().__init__(nic.open_queue_pairs(), address)
+        self._kernel_nic = nic
         self._last: Mapping[str, Any] | None = None
         self._held = ExitStack()
         self._hold(ROCE_PORT)
 
     def fileno(self) -> int:
-        return self._network_card.fileno()
+        return self._kernel_nic.fileno()
 
     def look(self) -> None:
         """The agent has seen that the descriptor is readable."""
@@ -69,12 +69,12 @@ class KernelQueuePairs(AgentQueuePairs):
         holder.bind(("0.0.0.0", udp_port))
 
     def carried(self) -> Mapping[str, Any]:
-        return {**super().carried(), **self._network_card.carried()} if self._last is None else self._last
+        return {**super().carried(), **self._kernel_nic.carried()} if self._last is None else self._last
 
     def close(self) -> None:
         if self._last is None:
             super().close()
-            self._network_card.come_to_rest()
+            self._kernel_nic.come_to_rest()
             self._last = self.carried()
-            self._network_card.close()
+            self._kernel_nic.close()
             self._held.close()

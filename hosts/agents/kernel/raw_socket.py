@@ -270,7 +270,7 @@ class RawSocket(Closing):
         return self._socket.fileno()
 
     def join(self, mac: bytes) -> None:
-        """Let the interface take frames to this multicast MAC address (network cards filter them)."""
+        """Let the interface take frames to this multicast MAC address (NICs filter them)."""
         request = struct.pack("iHH8s", self._interface_index, _PACKET_MR_MULTICAST, len(mac), mac)
         self._socket.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, request)
 

@@ -15,7 +15,7 @@ class Stop(Protocol):
 
     @property
     def interfaces(self) -> Sequence[Nic]:
-        """Cards that have got a batch of frames at this moment, in order."""
+        """NICs that have got a batch of frames at this moment, in order."""
 
     @property
     def messages(self) -> Sequence[Any]:
@@ -34,7 +34,7 @@ class SimulatedNetwork(Protocol):
         """The clock, which starts at 0 and moves in run_until alone."""
 
     def run_until(self, time_ns: int | None) -> Stop:
-        """Let time go on until a card or the controller is to be told something, but not beyond time_ns; None: until
+        """Let time go on until a NIC or the controller is to be told something, but not beyond time_ns; None: until
         nothing is left."""
 
 
@@ -70,9 +70,9 @@ class VirtualClock:
         heapq.heappush(self._timers, (max(time_ns, self.now_ns), next(self._numbers), timer))
         return timer
 
-    def listen(self, card: Nic, tell: Callable[[], Callable[[], None] | None]) -> None:
-        """Call `tell` when a batch has come to the card, and what that returns once all cards have been told."""
-        self._tell[card] = tell
+    def listen(self, nic: Nic, tell: Callable[[], Callable[[], None] | None]) -> None:
+        """Call `tell` when a batch has come to the NIC, and what that returns once all NICs have been told."""
+        self._tell[nic] = tell
 
     def look_on(self, look: Callable[[], int] | None) -> None:
         """Call `look` between moments, before time goes on; it says at which time it is to be called again at the
@@ -86,7 +86,7 @@ class VirtualClock:
         stop = self._run_until(next_ns)
         for message in stop.messages:
             self.on_message(message)
-        told = [self._tell[card]() for card in stop.interfaces if card in self._tell]
+        told = [self._tell[nic]() for nic in stop.interfaces if nic in self._tell]
         for action in dict.fromkeys(told):
             if action is not None:
                 action()

@@ -37,22 +37,22 @@ _FRAMES_OR_COMMAND = frozenset({"frames", "command"})
 
 
 class VirtualPort:
-    """A host's card, and the agents' interfaces that share it."""
+    """A host's NIC, and the agents' interfaces that share it."""
 
-    def __init__(self, clock: VirtualClock, card: Nic) -> None:
-        self.card = card
+    def __init__(self, clock: VirtualClock, nic: Nic) -> None:
+        self.nic = nic
         self.told = False
-        """The card has something."""
+        """The NIC has something."""
         self._open: list[VirtualInterface] = []
         self._pairs: list[AgentQueuePairs] = []
         self._completed: list[AgentQueuePairs] = []
-        clock.listen(card, self._told)
+        clock.listen(nic, self._told)
 
     def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> AgentQueuePairs:
         """wake: of the agent."""
-        if not isinstance(self.card, NicWithQueuePairs):
-            raise UserError("this network's cards have no queue pairs")
-        pairs = AgentQueuePairs(self.card.open_queue_pairs(), address, wake)
+        if not isinstance(self.nic, NicWithQueuePairs):
+            raise UserError("this network's NICs have no queue pairs")
+        pairs = AgentQueuePairs(self.nic.open_queue_pairs(), address, wake)
         self._pairs.append(pairs)
         pairs.on_close(self._close_pairs)
         self._listen()
@@ -74,7 +74,7 @@ class VirtualPort:
     def _listen(self) -> None:
         """Time needs not stop for frames that nobody waits for."""
         somebody = bool(self._open or self._pairs)
-        self.card.set_quiet(somebody and all(interface.quiet for interface in self._open))
+        self.nic.set_quiet(somebody and all(interface.quiet for interface in self._open))
 
     @property
     def is_shared(self) -> bool:
@@ -102,8 +102,8 @@ class VirtualPort:
     def receive(self) -> Batch:
         """Return all frames that the NIC has."""
         self.told = False
-        buffer, lengths = self.card.receive()
-        return buffer, lengths, self.card.times_ns
+        buffer, lengths = self.nic.receive()
+        return buffer, lengths, self.nic.times_ns
 
     def distribute(self) -> None:
         """Give each interface a copy of what has come for it; what nobody takes in is lost."""
@@ -113,7 +113,7 @@ class VirtualPort:
 
 
 class VirtualInterface(Closing):
-    """gradbed.hosts.agents.context.Interface on a card of a simulated network."""
+    """gradbed.hosts.agents.context.Interface on a NIC of a simulated network."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class VirtualInterface(Closing):
 
     def send(self, frames: NDArray[Any]) -> int:
         self._check_open()
-        taken = self._port.card.send(frames)
+        taken = self._port.nic.send(frames)
         self.counts.add_sent(frames, taken)
         return taken
 
@@ -166,7 +166,7 @@ class VirtualInterface(Closing):
             return
         if stamp:
             frames = stamped(frames, np.maximum(times_ns, self.context.now_ns()), lengths)
-        self.counts.add_sent(frames, self._port.card.send(frames, lengths, times_ns), lengths)
+        self.counts.add_sent(frames, self._port.nic.send(frames, lengths, times_ns), lengths)
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -201,7 +201,7 @@ class VirtualInterface(Closing):
         if self._batches or self.quiet or self._port.is_shared or not self._is_open:
             return None
         self._port.told = False
-        return self._port.card
+        return self._port.nic
 
     def join(self, mac: bytes) -> None:
         """Do nothing: the NIC takes in all frames."""

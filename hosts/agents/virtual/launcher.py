@@ -40,12 +40,12 @@ class VirtualLauncher:
     def __init__(
         self,
         clock: VirtualClock,
-        cards: Mapping[str, Nic],
+        nics: Mapping[str, Nic],
         compute_us: Callable[[int, str], int] = lambda job, name: 0,
     ) -> None:
-        """cards: by the names of interfaces."""
+        """nics: by the names of interfaces."""
         self._clock = clock
-        self._ports = {name: VirtualPort(clock, card) for name, card in cards.items()}
+        self._ports = {name: VirtualPort(clock, nic) for name, nic in nics.items()}
         self._compute_us = compute_us
         self._agents: dict[tuple[int, str], _SimulatedAgent] = {}
         self._stopping: dict[int, Timer] = {}

@@ -1,4 +1,4 @@
-"""A rank's messages: collectives on its card or through switches, and the sends and receives of its trace.
+"""A rank's messages: collectives on its NIC or through switches, and the sends and receives of its trace.
 
 Each two ranks have a queue pair for collectives and one for the sends of their traces.
 """
@@ -251,7 +251,7 @@ class PointToPoint:
         mailbox.expect(on_end)
 
 
-# ---- One collective, which the card carries out ----
+# ---- One collective, which the NIC carries out ----
 
 
 def begin_collective(

@@ -296,7 +296,7 @@ int gb_engine_add_wire(struct gb_engine *engine, uint64_t device_a, uint32_t por
     return outcome;
 }
 
-static int add_card(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
+static int add_nic(struct gb_engine *engine, struct device *device, uint32_t port, const char *name,
                     const struct gb_link_model *in, const struct gb_link_model *out) {
     struct memory_port *memory;
     struct interface *interface;
@@ -315,13 +315,13 @@ static int add_card(struct gb_engine *engine, struct device *device, uint32_t po
     return watch_interface(engine, interface);
 }
 
-int gb_engine_add_card(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *interface,
+int gb_engine_add_nic(struct gb_engine *engine, uint64_t device_id, uint32_t port, const char *interface,
                        const struct gb_link_model *in, const struct gb_link_model *out) {
     int outcome = 0;
     engine_lock_control(&engine->lock);
     struct device *device = with_free_port(engine, device_id, port, &outcome);
     if (device)
-        outcome = add_card(engine, device, port, interface, in, out);
+        outcome = add_nic(engine, device, port, interface, in, out);
     engine_unlock(&engine->lock);
     return outcome;
 }

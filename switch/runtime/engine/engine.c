@@ -14,7 +14,7 @@
 #include "engine/ports/classes.h"
 #include "engine/ports/pfc.h"
 #include "engine/ports/socket.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 #include "engine/transport/collectives/collective.h"
 #include "trace.h"
 

@@ -265,9 +265,9 @@ int gb_engine_add_interface(struct gb_engine *, uint64_t device_id, uint32_t por
 int gb_engine_add_wire(struct gb_engine *, uint64_t device_a, uint32_t port_a, const char *interface_a,
                        uint64_t device_b, uint32_t port_b, const char *interface_b,
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
-/* A host's card for queue pairs: what they send leaves by a network interface, and what comes there is theirs, without
+/* A host's NIC for queue pairs: what they send leaves by a network interface, and what comes there is theirs, without
  * a pipeline. The port is one that ends in memory. */
-int gb_engine_add_card(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
+int gb_engine_add_nic(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
                        const struct gb_link_model *in, const struct gb_link_model *out);
 /* From now on; what is queued or in flight stays as it is. -EINVAL if the port has no such direction of its own. */
 int gb_engine_set_link(struct gb_engine *, uint64_t device_id, uint32_t port, uint32_t outwards,

@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-struct card;
+struct nic;
 struct consumer;
 struct logical_process;
 struct receive_batch;               /* ports/socket.h */
@@ -99,8 +99,8 @@ struct link_direction {
     struct pfc *pfc;                /* or NULL */
     struct tap *arrivals, *departures;
     struct timer departure;
-    struct card *card;              /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
-    bool card_next;
+    struct nic *nic;                /* of a host, whose turn it is when nothing waits here, or every other time; or NULL */
+    bool nic_next;
     bool reported;
     struct link_direction *back;         /* the other direction of the cable; NULL where no switch has both */
     uint32_t number;                /* among the engine's directions */
@@ -190,7 +190,7 @@ void carriers_read(struct gb_engine *);
 
 enum listener { NOBODY, DRAIN, INBOX };
 
-/* A host's end of a link. Frames for an inbox wait as on a network card's ring, until the card tells of them:
+/* A host's end of a link. Frames for an inbox wait as on a NIC's ring, until the NIC tells of them:
  * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
 struct memory_port {
     struct port_io io;              /* first */
@@ -199,9 +199,9 @@ struct memory_port {
     struct logical_process *lp;
     uint64_t device_id;
     struct sink *sink;              /* or NULL */
-    struct card *card;              /* with queue pairs (transport/card.h), or NULL */
+    struct nic *nic;                /* with queue pairs (transport/nic.h), or NULL */
     uint64_t receive_coalescing_ns;
-    struct packet_list ring;        /* arrived since the card told last */
+    struct packet_list ring;        /* arrived since the NIC told last */
     struct packet_list told;
     struct timer interrupt;
     struct packet_list outbox;      /* to be sent at their times */

@@ -1,4 +1,4 @@
-"""Training in Mininet: ranks are processes whose network cards send by interfaces of the kernel."""
+"""Training in Mininet: ranks are processes whose NICs send by interfaces of the kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.root]
 COLLECTIVE = "--topology star:4 --rate-mbps 100 --size-bytes 200000 --contents --scale 1"
 
 
-# Without loss: the tests below. How losses are made good is the card's affair: tests/unit/virtual/transport/.
+# Without loss: the tests below. How losses are made good is the NIC's affair: tests/unit/virtual/transport/.
 @pytest.mark.parametrize(
     "more",
     [

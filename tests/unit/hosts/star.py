@@ -25,7 +25,7 @@ def _program() -> BuiltProgram:
 
 
 class Star(VirtualFabric):
-    """Hosts h1, h2, ... at the ports of these numbers (star.p4); `cards` by the names of their interfaces.
+    """Hosts h1, h2, ... at the ports of these numbers (star.p4); `nics` by the names of their interfaces.
 
     forwards: whether the switch has a program, without which it drops everything.
     """
@@ -37,7 +37,7 @@ class Star(VirtualFabric):
         ]
         super().__init__(FabricConfig(switches=(SwitchConfig(device_id=1),), interfaces=tuple(interfaces)))
         _opened.append(self)
-        self.cards = {f"h{port}-eth0": self.interface(1, port) for port in ports}
+        self.nics = {f"h{port}-eth0": self.interface(1, port) for port in ports}
         if forwards:
             self.devices[1].load(_program())
 
@@ -61,4 +61,4 @@ class Places:
 def virtual_agents(star: Star, **options: Any) -> tuple[Agents, VirtualClock]:
     """Agents in the star's hosts, and their clock. options: of VirtualLauncher."""
     clock = VirtualClock(star)
-    return Agents(Path(), Places(), launcher=VirtualLauncher(clock, star.cards, **options)), clock
+    return Agents(Path(), Places(), launcher=VirtualLauncher(clock, star.nics, **options)), clock

@@ -1,6 +1,6 @@
 """Random traffic, policies, links, faults and mistakes: no run may close with its sentence over a wrong result.
 
-What is right is said here, from the frames that hosts handed to their cards and took from them, with their times.
+What is right is said here, from the frames that hosts handed to their NICs and took from them, with their times.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.interconnect.test_trial import run
-from tests.unit.random_runs import Cards, Mistake, Outcome, RandomRuns, watched_cards
+from tests.unit.random_runs import Mistake, Nics, Outcome, RandomRuns, watched_nics
 
 RATE_MBPS, FRAME_BYTES = 100, 1000
 TRAILER = struct.Struct(">HHHIIQ")
@@ -110,12 +110,12 @@ MISTAKES: list[Mistake] = [told_less, window_cut]
 class Seen:
     """begun_ns: when the agents began."""
 
-    cards: Cards
+    nics: Nics
     begun_ns: int = 0
 
 
 def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
-    seen = Seen(watched_cards(topology, patch))
+    seen = Seen(watched_nics(topology, patch))
     begin = VirtualRuntime.begin
 
     def spy_begin(self: VirtualRuntime) -> None:
@@ -131,7 +131,7 @@ def wrong(result: TrialResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
     topology, metrics, lines = parse_topology(drawn["kind"]), result.metrics, []
     ips = [IPv4Address(host.ip).packed for host in topology.hosts]
     sent: dict[tuple[int, int, int], tuple[int, bytes]] = {}
-    for each in seen.cards.sent:
+    for each in seen.nics.sent:
         frame = each.frame
         _, source, receiver, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
         assert each.time_ns is not None
@@ -139,7 +139,7 @@ def wrong(result: TrialResult, drawn: dict[str, Any], seen: Seen) -> list[str]:
         if ips[receiver] != frame[30:34]:
             lines.append("a frame bears another receiver than its address")
     arrived: dict[tuple[int, int, int], int] = {}
-    came = [(each.time_ns or 0, each.host, each.frame) for each in seen.cards.received]
+    came = [(each.time_ns or 0, each.host, each.frame) for each in seen.nics.received]
     for time_ns, _, frame in sorted(came, key=lambda each: each[0]):
         _, source, _, flow, number, _ = TRAILER.unpack(frame[-TRAILER.size :])
         _, original = sent[source, flow, number]

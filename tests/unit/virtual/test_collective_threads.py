@@ -1,4 +1,4 @@
-"""Collectives that cards carry out while partitions are worked on side by side: what happens at one time keeps its
+"""Collectives that NICs carry out while partitions are worked on side by side: what happens at one time keeps its
 order."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def hop_ns() -> int:
 
 
 @pytest.mark.thorough
-def test_what_cards_send_at_one_time_keeps_its_order() -> None:
+def test_what_nics_send_at_one_time_keeps_its_order() -> None:
     lost, step_ns = 0, hop_ns()
     for seed in range(120):
         draw = random.Random(seed)

@@ -45,14 +45,14 @@ def test_frames_take_the_time_of_every_link_on_their_way(fabric: VirtualFabric) 
 def test_a_batch_holds_what_arrives_within_the_time_of_coalescing(fabric: VirtualFabric) -> None:
     left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=40)
     left.send(rows(*(OVER + bytes([number]) for number in range(5))))
-    # They arrive 17 us apart; the card tells 40 us after the first of a batch.
+    # They arrive 17 us apart; the NIC tells 40 us after the first of a batch.
     stops = [fabric.run_until(None) for _ in range(2)]
     assert [stop.time_ns for stop in stops] == [327_000 + 40_000, 327_000 + 3 * 17_000 + 40_000]
     assert texts(right) == [bytes([number]) for number in range(5)]
     assert right.times_ns.tolist() == [327_000 + 17_000 * number for number in range(5)]
 
 
-def test_what_the_card_has_not_told_of_is_not_received(fabric: VirtualFabric) -> None:
+def test_what_the_nic_has_not_told_of_is_not_received(fabric: VirtualFabric) -> None:
     left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=40)
     left.send(rows(OVER + b"x"))
     fabric.run_until(350_000)
@@ -259,7 +259,7 @@ def test_time_does_not_stop_for_a_quiet_host(fabric: VirtualFabric) -> None:
     assert texts(right) == [b"y"]
 
 
-def test_a_card_that_becomes_quiet_keeps_the_order(fabric: VirtualFabric) -> None:
+def test_a_nic_that_becomes_quiet_keeps_the_order(fabric: VirtualFabric) -> None:
     left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=100)
     left.send(rows(OVER + b"1", OVER + b"2", OVER + b"3"))
     fabric.run_until(330_000)

@@ -1,6 +1,6 @@
 """Random workloads with random faults and mistakes: no run may close with its sentence over a wrong result.
 
-What is right is said here, from the frames that hosts' network cards sent and got: their marks are read with struct,
+What is right is said here, from the frames that hosts' NICs sent and got: their marks are read with struct,
 and counted one after the other. Of the project's own counts and sums none is used for it.
 """
 
@@ -23,7 +23,7 @@ from gradbed.experiments.scale import Scale
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
-from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
+from tests.unit.random_runs import Nics, Outcome, RandomRuns, watched_nics
 from tests.unit.workload.runs import ROUTES, configuration, run, table
 from tests.unit.workload.test_accounts import SABOTAGES
 from tests.unit.workload.test_addressing import BRIDGE, FLOODED, LEARNING, STATIC
@@ -90,14 +90,14 @@ def workload(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-# ---- What cards saw ----
+# ---- What NICs saw ----
 
 
 @dataclass
 class Seen:
     """stopped: hosts whose agents were killed."""
 
-    cards: Cards
+    nics: Nics
     stopped: set[str] = field(default_factory=set)
 
 
@@ -107,7 +107,7 @@ def mark(frame: bytes) -> tuple[int, ...] | None:
 
 
 def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
-    seen = Seen(watched_cards(topology, patch))
+    seen = Seen(watched_nics(topology, patch))
     kill = VirtualRuntime.kill_agent
 
     def watch_kill(self: VirtualRuntime, job: int, name: str) -> None:
@@ -122,17 +122,17 @@ def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
 
 
 def expected(seen: Seen, topology: Topology) -> tuple[dict[str, Any], dict[tuple[str, str], dict[str, Any]]]:
-    """Metrics, and rows of pairs, by what cards saw; agents that were stopped took their counts along."""
+    """Metrics, and rows of pairs, by what NICs saw; agents that were stopped took their counts along."""
     names = [host.name for host in topology.hosts]
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
-    for each in seen.cards.sent:
+    for each in seen.nics.sent:
         source, place, *_ = mark(each.frame)
         if not source & WARM_UP and not {each.host, names[place]} & seen.stopped:
             pairs.setdefault((each.host, names[place]), Counter())["sent_packets"] += 1
     came: set[tuple[int, int, int]] = set()
     greatest: dict[tuple[int, int], int] = {}
     misdelivered, latencies = 0, []
-    for each in seen.cards.received:
+    for each in seen.nics.received:
         host = each.host
         if host in seen.stopped:
             continue
@@ -190,7 +190,7 @@ def wrong(result: TrialResult, seen: Seen, topology: Topology) -> list[str]:
     causes = ("program_drops", "no_entry_drops", "no_port_drops", "no_group_drops", "queue_drops", "link_losses")
     lost = sum(int(str(result.metrics[name])) for name in (*causes, "other_drops"))
     duplicated = sum(row["duplicates"] for row in table(result, "links"))
-    missing = len(seen.cards.sent) + duplicated - len(seen.cards.received)
+    missing = len(seen.nics.sent) + duplicated - len(seen.nics.received)
     if not seen.stopped and missing > lost:
         said.append(f"{missing} packets did not come, and {lost} were lost by their causes")
     load = result.metrics["busiest_link_load"]
@@ -201,7 +201,7 @@ def wrong(result: TrialResult, seen: Seen, topology: Topology) -> list[str]:
 
 def nobody_tells(seen: Seen) -> bool:
     """Whether those who sent anything were stopped, and took their counts along."""
-    return {each.host for each in seen.cards.sent} <= seen.stopped
+    return {each.host for each in seen.nics.sent} <= seen.stopped
 
 
 def check(drawn: dict[str, Any]) -> Outcome:

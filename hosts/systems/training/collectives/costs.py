@@ -1,6 +1,6 @@
 """How long a collective takes on an idle network of full bisection, with all that its packets cost there.
 
-The packets are RoCEv2's as hosts' cards make them (InfiniBand Architecture Specification, volume 1, sections 5 and 9,
+The packets are RoCEv2's as hosts' NICs make them (InfiniBand Architecture Specification, volume 1, sections 5 and 9,
 and annex A17): Ethernet 14 bytes, IPv4 20, UDP 8, BTH 12, payload, ICRC 4; a message's first packet has a RETH of 16
 bytes, its last 4 bytes of immediate data.
 
@@ -212,7 +212,7 @@ def schedule_ns(
 
     schedules: of all ranks, in order.
 
-    A rank sends a piece of the next message to each of its peers in turn, as cards do with packets, and receives one
+    A rank sends a piece of the next message to each of its peers in turn, as NICs do with packets, and receives one
     piece after the other, as they come. Links between switches never wait: an idle network of full bisection. pieces:
     of each message; one is enough where no rank sends to, or receives from, several at once.
     """
@@ -223,7 +223,7 @@ class _ScheduleSimulation:
     def __init__(self, schedules: Sequence[Schedule], network: NetworkModel, element_bytes: int, pieces: int) -> None:
         self.network, self.element_bytes, self.pieces = network, element_bytes, pieces
         self.ranks = [Progress(schedule) for schedule in schedules]
-        self.cards = [_Nic() for _ in schedules]
+        self.nics = [_Nic() for _ in schedules]
         self.ended_ns = 0.0
         self.events: list[tuple[float, int, str, int, Send | None, bool]] = []
         self.order = 0
@@ -251,38 +251,38 @@ class _ScheduleSimulation:
         return (send.stop - send.start) * self.element_bytes
 
     def _begin(self, rank: int, now: float) -> None:
-        card = self.cards[rank]
+        nic = self.nics[rank]
         for send in self.ranks[rank].ready():
-            queue = card.waiting.setdefault(send.peer, deque())
+            queue = nic.waiting.setdefault(send.peer, deque())
             if not queue:
-                card.turns.append(send.peer)
+                nic.turns.append(send.peer)
             queue.append((send, self.pieces))
-        if card.turns and not card.busy:
-            card.busy = True
+        if nic.turns and not nic.busy:
+            nic.busy = True
             self._send(rank, now)
 
     def _send(self, rank: int, now: float) -> None:
-        card = self.cards[rank]
-        card.busy = bool(card.turns)
-        if not card.busy:
+        nic = self.nics[rank]
+        nic.busy = bool(nic.turns)
+        if not nic.busy:
             return
-        peer = card.turns.popleft()
-        queue = card.waiting[peer]
+        peer = nic.turns.popleft()
+        queue = nic.waiting[peer]
         send, left = queue.popleft()
         if left > 1:
             queue.appendleft((send, left - 1))
         if queue:
-            card.turns.append(peer)
+            nic.turns.append(peer)
         sent = now + self.network.sending_ns(rank, peer, self._size(send)) / self.pieces
         self._at(sent, "free", rank)
         self._at(sent + self.network.latency_ns(rank, peer, self._size(send)), "come", rank, send, left == 1)
 
     def _receive(self, rank: int, send: Send, last: bool, now: float) -> None:
-        card = self.cards[send.peer]
+        nic = self.nics[send.peer]
         taken = self.network.sending_ns(rank, send.peer, self._size(send)) / self.pieces
-        card.receives_until_ns = max(now, card.receives_until_ns + taken)
+        nic.receives_until_ns = max(now, nic.receives_until_ns + taken)
         if last:
-            self._at(card.receives_until_ns, "complete", rank, send)
+            self._at(nic.receives_until_ns, "complete", rank, send)
 
 
 # ---- A collective ----

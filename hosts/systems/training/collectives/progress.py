@@ -1,7 +1,7 @@
 """How far a rank is in a collective: which sends may begin, and what is complete.
 
-Cards carry out collectives by themselves (hosts/agents/queue_pairs.py). This is for models, which look at each
-message (costs.py), and what cards do is tested with it.
+NICs carry out collectives by themselves (hosts/agents/queue_pairs.py). This is for models, which look at each
+message (costs.py), and what NICs do is tested with it.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@
 
 #include "engine/internal.h"
 #include "engine/parallel/lookahead_windows.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 #include "engine/transport/collectives/collective.h"
 #include "trace.h"
 
@@ -66,8 +66,8 @@ static struct event *log_event(struct side *side, uint64_t due_ns, uint64_t sequ
     return &events->events[events->count++];
 }
 
-/* Everything of this moment has happened: one of the cards sends what became ready because of it. */
-static void let_card_act(struct logical_process *lp, struct side *side) {
+/* Everything of this moment has happened: one of the NICs sends what became ready because of it. */
+static void let_nic_act(struct logical_process *lp, struct side *side) {
     log_event(side, lp->now_ns, collectives_own_order(lp))->is_last = true;
     lp->clock_ns = lp->now_ns;
     collectives_act_next(lp);
@@ -80,7 +80,7 @@ static bool work(struct logical_process *lp, struct side *side, uint64_t end_ns,
     for (uint64_t at_once = 0;;) {
         const struct timer_place *next = timer_next(timers);
         if (lp->acting_first && next->due_ns > lp->now_ns) {
-            let_card_act(lp, side);
+            let_nic_act(lp, side);
         } else if (next->due_ns >= end_ns) {
             return true;
         } else {

@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* caused: in the window until after it. is_last: after all others of its time, as cards' collectives act. */
+/* caused: in the window until after it. is_last: after all others of its time, as NICs' collectives act. */
 struct event { uint64_t due_ns, sequence; uint32_t caused; bool is_last; };
 struct events { struct event *events; uint32_t count, capacity; };
 

@@ -10,7 +10,7 @@
  * rate and a queue and a transmitter of its own. They may take turns, as on a fibre that a switch joins to one other
  * fibre after the other: gates that open and close by time (IEEE 802.1Qbv).
  *
- * Behind an interface there may be a slower transmitter, the kernel's (HTB, a network card). When its queue is full,
+ * Behind an interface there may be a slower transmitter, the kernel's (HTB, a NIC). When its queue is full,
  * this one waits, so that packets queue here, where programs see them.
  */
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "engine/ports/classes.h"
 #include "engine/ports/pfc.h"
 #include "engine/random.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 
 static void departure_due(struct logical_process *lp, void *direction);
 static void arrive(struct logical_process *lp, void *direction);
@@ -392,13 +392,13 @@ static bool idle(const struct logical_process *lp, const struct link_direction *
            !(direction->io && direction->io->blocked);
 }
 
-/* Whether anything waits in the queue that PFC lets it send, or on the host's card. */
+/* Whether anything waits in the queue that PFC lets it send, or on the host's NIC. */
 static bool waits_in_queue(const struct link_direction *direction) {
     return direction->queue.occupied & ~(uint32_t)direction->paused;
 }
 
 static bool waits(const struct link_direction *direction) {
-    return waits_in_queue(direction) || card_ready(direction->card);
+    return waits_in_queue(direction) || nic_ready(direction->nic);
 }
 
 /* What is behind a blocked port, or paused, wakes up by itself. */
@@ -427,12 +427,12 @@ static void count_backlog(struct logical_process *lp, struct link_direction *dir
     direction->backlog_bytes = 0;
 }
 
-/* From the queue, and from the host's card: by turns, if both have some. */
+/* From the queue, and from the host's NIC: by turns, if both have some. */
 static struct packet *take_next(struct logical_process *lp, struct link_direction *direction) {
     struct packet *packet = NULL;
-    if (card_ready(direction->card) && (direction->card_next || !waits_in_queue(direction)))
-        packet = card_next(lp, direction->card);
-    direction->card_next = !packet;
+    if (nic_ready(direction->nic) && (direction->nic_next || !waits_in_queue(direction)))
+        packet = nic_next(lp, direction->nic);
+    direction->nic_next = !packet;
     return packet ? packet : queue_pop(&direction->queue, direction->paused);
 }
 

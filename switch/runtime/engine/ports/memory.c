@@ -1,7 +1,7 @@
 /* Ports that end in memory: the hosts' ends of links for programs that live in this process.
  *
- * Frames that such a program sends are offered to the link at once, or at times that it gives. Those for it wait on a ring, as on a network
- * card, until the card's time of coalescing is over; then the data plane stops, and they are its to take.
+ * Frames that such a program sends are offered to the link at once, or at times that it gives. Those for it wait on a ring, as on a 
+ * NIC, until the NIC's time of coalescing is over; then the data plane stops, and they are its to take.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/internal.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 
 void memory_port_tell(struct logical_process *lp, struct memory_port *port) {
     if (port->told_fd >= 0) {
@@ -60,7 +60,7 @@ static void keep(struct logical_process *lp, struct memory_port *port, struct pa
 static void memory_send(struct logical_process *lp, struct port_io *io, struct packet *packet) {
     struct memory_port *port = (struct memory_port *)io;
     direction_count(packet->direction, packet, true);
-    if (port->card && card_take(lp, port->card, packet))
+    if (port->nic && nic_take(lp, port->nic, packet))
         return;
     bool taken = port->sink && sink_take(port->sink, packet, lp->now_ns);
     if (taken || port->listener == NOBODY)
@@ -93,7 +93,7 @@ static void memory_close(struct gb_engine *engine, struct port_io *io) {
     throw_away(port);
     list_free(&port->lp->pool, &port->outbox);
     free(port->sink);
-    card_free(port->card);
+    nic_free(port->nic);
     if (port->told_fd >= 0)
         close(port->told_fd);
     free(port);

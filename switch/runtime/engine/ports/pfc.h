@@ -21,7 +21,7 @@ struct buffered { struct link_direction *by; uint32_t bytes; uint8_t priority; }
 /* The direction has PFC, or had it earlier. False when out of memory. */
 bool pfc_prepare(struct link_direction *);
 void pfc_free(struct link_direction *);
-/* The priority of a frame that a host's card sends: the class selector of IPv4's DSCP (RFC 2474), the priority of a VLAN
+/* The priority of a frame that a host's NIC sends: the class selector of IPv4's DSCP (RFC 2474), the priority of a VLAN
  * tag, else 0. */
 uint32_t pfc_priority(const struct packet *);
 /* A packet that came by a link with PFC begins to wait in a switch. */

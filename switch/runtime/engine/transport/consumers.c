@@ -44,7 +44,7 @@ void consumer_complete(struct logical_process *lp, struct consumer *consumer, en
                                .kind = kind,
                                .pair = number};
     if (kind != GB_COMPLETION_COLLECTIVE_ENDED)
-        memory_port_tell(lp, consumer->card->port);
+        memory_port_tell(lp, consumer->nic->port);
 }
 
 /* ---- Life ---- */
@@ -53,13 +53,13 @@ struct consumer *consumer_of(struct gb_engine *engine, uint32_t number) {
     return number < engine->consumer_count ? engine->consumers[number] : NULL;
 }
 
-static struct card *card_of(struct memory_port *port) {
-    if (!port->card && (port->card = calloc(1, sizeof *port->card))) {
-        port->card->port = port;
-        port->card->link = port->io.in;
-        port->io.in->card = port->card;
+static struct nic *nic_of(struct memory_port *port) {
+    if (!port->nic && (port->nic = calloc(1, sizeof *port->nic))) {
+        port->nic->port = port;
+        port->nic->link = port->io.in;
+        port->io.in->nic = port->nic;
     }
-    return port->card;
+    return port->nic;
 }
 
 static int open_consumer(struct gb_engine *engine, struct memory_port *port) {
@@ -67,14 +67,14 @@ static int open_consumer(struct gb_engine *engine, struct memory_port *port) {
     if (consumers)
         engine->consumers = consumers;
     struct consumer *consumer = calloc(1, sizeof *consumer);
-    struct card *card = card_of(port);
-    if (!consumers || !consumer || !card) {
+    struct nic *nic = nic_of(port);
+    if (!consumers || !consumer || !nic) {
         free(consumer);
         return -ENOMEM;
     }
-    consumer->card = card;
+    consumer->nic = nic;
     consumer->least_timeout_ns = UINT64_MAX;
-    card->consumers++;
+    nic->consumers++;
     consumers[engine->consumer_count] = consumer;
     return (int)engine->consumer_count++;
 }
@@ -88,15 +88,15 @@ int gb_engine_open_consumer(struct gb_engine *engine, uint64_t device_id, uint32
 }
 
 static void close_pair(struct logical_process *lp, struct queue_pair *pair) {
-    card_forget(pair->card, pair);
-    card_remove(pair->card, pair);
+    nic_forget(pair->nic, pair);
+    nic_remove(pair->nic, pair);
     sender_close(lp, pair);
     receiver_close(lp, pair);
     free(pair);
 }
 
 static void consumer_free(struct consumer *consumer) {
-    struct logical_process *lp = consumer->card->port->lp;
+    struct logical_process *lp = consumer->nic->port->lp;
     streams_close(consumer);
     while (consumer->pairs) {
         struct queue_pair *pair = consumer->pairs;
@@ -107,7 +107,7 @@ static void consumer_free(struct consumer *consumer) {
     for (uint32_t i = 0; i < consumer->count; i++)
         free(consumer->completions[(consumer->first + i) % consumer->capacity].data);
     free(consumer->completions);
-    consumer->card->consumers--;
+    consumer->nic->consumers--;
     free(consumer);
 }
 
@@ -150,9 +150,9 @@ static uint64_t shortest_ns(const struct link_direction *to, uint64_t bytes) {
 }
 
 static uint64_t silence_ns(const struct consumer *consumer) {
-    const struct memory_port *port = consumer->card->port;
+    const struct memory_port *port = consumer->nic->port;
     const struct link_direction *to = engine_device(port->lp->engine, port->device_id)->ports[port->port].out;
-    if (consumer->talking || consumer->nearly_failed || consumer->card->streams || !consumer->card->link->model->rate_bps)
+    if (consumer->talking || consumer->nearly_failed || consumer->nic->streams || !consumer->nic->link->model->rate_bps)
         return 0;
     uint64_t awaited = collectives_awaited_bytes(consumer), least_ns = consumer->least_timeout_ns;
     if (awaited == UINT64_MAX)
@@ -186,7 +186,7 @@ static bool valid(const struct gb_queue_pair_options *options) {
 }
 
 static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_options *options) {
-    uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->card->link->model->rate_bps;
+    uint64_t line_bps = options->rate_bps ? options->rate_bps : consumer->nic->link->model->rate_bps;
     const struct congestion_control *control = congestion_control(options->congestion_control);
     if (control->needs_rate && !line_bps)
         return -ENODATA;
@@ -196,7 +196,7 @@ static int connect_pair(struct consumer *consumer, const struct gb_queue_pair_op
     pair->options = *options;
     pair->congestion = control;
     pair->consumer = consumer;
-    int outcome = card_add(consumer->card, pair);
+    int outcome = nic_add(consumer->nic, pair);
     if (outcome < 0) {
         free(pair);
         return outcome;
@@ -227,7 +227,7 @@ int gb_engine_connect_pair(struct gb_engine *engine, uint32_t number, const stru
 /* NULL if it is another's. */
 static struct queue_pair *own_pair(struct gb_engine *engine, uint32_t number, uint32_t pair_number) {
     struct consumer *consumer = consumer_of(engine, number);
-    struct queue_pair *pair = consumer ? card_pair(consumer->card, pair_number) : NULL;
+    struct queue_pair *pair = consumer ? nic_pair(consumer->nic, pair_number) : NULL;
     return pair && pair->consumer == consumer ? pair : NULL;
 }
 
@@ -241,7 +241,7 @@ int gb_engine_send_message(struct gb_engine *engine, uint32_t number, uint32_t p
     } else if (pair) {
         engine_catch_up(engine);
         struct message message = {.tag = tag, .size_bytes = size_bytes, .data = data};
-        outcome = sender_add(pair->card->port->lp, pair, &message);
+        outcome = sender_add(pair->nic->port->lp, pair, &message);
         engine_wake(engine);
     }
     engine_unlock(&engine->lock);
@@ -293,7 +293,7 @@ int gb_engine_consumer_counts(struct gb_engine *engine, uint32_t number, struct 
     const struct consumer *consumer = consumer_of(engine, number);
     if (consumer) {
         *counts = consumer->counts;
-        counts->unknown = consumer->card->unknown;
+        counts->unknown = consumer->nic->unknown;
     }
     engine_unlock(&engine->lock);
     return consumer ? 0 : -EINVAL;

@@ -109,7 +109,7 @@ static struct packet *make(struct logical_process *lp, struct stream *stream, ui
 
 static void offer(struct logical_process *lp, struct stream *stream, struct packet *packet) {
     struct gb_consumer_counts *counts = &stream->consumer->counts;
-    struct link_direction *link = stream->consumer->card->link;
+    struct link_direction *link = stream->consumer->nic->link;
     if (link->classes)
         classify(lp->engine, packet);
     counts->sent_frames++;
@@ -368,8 +368,8 @@ static bool matches(const struct stream *stream, const struct packet *packet) {
     return class_fits(&options->arrivals, packet);
 }
 
-bool streams_take(struct logical_process *lp, struct card *card, struct packet *packet) {
-    for (struct stream *stream = card->streams; stream; stream = stream->next) {
+bool streams_take(struct logical_process *lp, struct nic *nic, struct packet *packet) {
+    for (struct stream *stream = nic->streams; stream; stream = stream->next) {
         if (!matches(stream, packet))
             continue;
         struct gb_consumer_counts *counts = &stream->consumer->counts;

@@ -1,4 +1,4 @@
-/* Streams of fragments between a host's card and many others at once, through switches that sum or copy them: at ports
+/* Streams of fragments between a host's NIC and many others at once, through switches that sum or copy them: at ports
  * that end in memory and with a manual clock.
  *
  * A source sends vectors in numbered fragments, at most a window of them at a time. A fragment is done when replies have

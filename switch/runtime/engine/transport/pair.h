@@ -3,7 +3,7 @@
 #define GRADBED_PAIR_H
 
 #include "engine/internal.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 #include "engine/transport/collectives/collective.h"
 #include "engine/transport/queue_pairs.h"
 
@@ -63,10 +63,10 @@ struct receiver {
 
 struct queue_pair {
     struct gb_queue_pair_options options;
-    struct card *card;
+    struct nic *nic;
     struct consumer *consumer;
     struct queue_pair *sibling;     /* the consumer's next */
-    struct queue_pair *next_data, *next_control;    /* on the card's lists */
+    struct queue_pair *next_data, *next_control;    /* on the NIC's lists */
     bool on_data, on_control, failed;
     uint8_t header[54];             /* Ethernet, IPv4, UDP and BTH of its packets */
     uint32_t data_sum, control_sum; /* of the IPv4 header without its length */
@@ -78,7 +78,7 @@ struct queue_pair {
 };
 
 struct consumer {
-    struct card *card;
+    struct nic *nic;
     struct queue_pair *pairs;
     struct gb_completion *completions;  /* a ring */
     uint32_t first, count, capacity;
@@ -91,16 +91,16 @@ struct consumer {
     struct collectives collectives;
 };
 
-/* ---- Card (card.c) ---- */
+/* ---- NIC (nic.c) ---- */
 
 /* The pair has a control packet, or data, to send. */
-void card_wants_control(struct logical_process *, struct queue_pair *);
-void card_wants_data(struct logical_process *, struct queue_pair *);
-void card_forget(struct card *, struct queue_pair *);
-struct queue_pair *card_pair(const struct card *, uint32_t number);
+void nic_wants_control(struct logical_process *, struct queue_pair *);
+void nic_wants_data(struct logical_process *, struct queue_pair *);
+void nic_forget(struct nic *, struct queue_pair *);
+struct queue_pair *nic_pair(const struct nic *, uint32_t number);
 /* -EEXIST or -ENOMEM. */
-int card_add(struct card *, struct queue_pair *);
-void card_remove(struct card *, struct queue_pair *);
+int nic_add(struct nic *, struct queue_pair *);
+void nic_remove(struct nic *, struct queue_pair *);
 void complete(struct logical_process *, struct queue_pair *, enum gb_completion_kind, uint64_t tag, uint64_t size_bytes,
               void *data);
 

@@ -1,4 +1,4 @@
-/* Queue pairs of the hosts' network cards: reliable messages over RoCEv2 (InfiniBand Architecture Specification, volume 1,
+/* Queue pairs of the hosts' NICs: reliable messages over RoCEv2 (InfiniBand Architecture Specification, volume 1,
  * annex A17), at ports that end in memory.
  *
  * Who uses them is a consumer, as that specification says: it has queue pairs on one port, and completions. Numbers of
@@ -64,7 +64,7 @@ struct gb_queue_pair_statistics {
     uint64_t window_bytes, rate_bps;    /* of the moment; 0: no limit */
 };
 
-/* Whole frames; by class as the engine counts (gb_engine_count_classes). unknown: came to the port's card for no pair
+/* Whole frames; by class as the engine counts (gb_engine_count_classes). unknown: came to the port's NIC for no pair
  * of anybody, or broken, and were dropped. */
 struct gb_consumer_counts {
     uint64_t sent_frames, sent_bytes, received_frames, received_bytes, unknown;

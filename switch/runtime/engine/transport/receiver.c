@@ -201,7 +201,7 @@ void receiver_take(struct logical_process *lp, struct queue_pair *pair, struct p
     if (!take(lp, pair, packet, arrival))
         packet_free(&lp->pool, packet);
     if (receiver_wants(pair))
-        card_wants_control(lp, pair);
+        nic_wants_control(lp, pair);
 }
 
 /* ---- Answers ---- */

@@ -110,7 +110,7 @@ void sender_go_on(struct logical_process *lp, struct queue_pair *pair) {
     if (pair->on_data || !sender_may(pair))
         return;
     if (sender->pace_ns <= lp->now_ns)
-        card_wants_data(lp, pair);
+        nic_wants_data(lp, pair);
     else if (!timer_armed(&sender->pace))
         timer_arm(&lp->timers, &sender->pace, sender->pace_ns);
 }
@@ -124,10 +124,10 @@ void sender_set_rate(struct queue_pair *pair, uint64_t rate_bps) {
     pair->sender.pace_remainder = 0;
 }
 
-/* A frame has left: when the next one may. A card whose link is as slow needs no pace. */
+/* A frame has left: when the next one may. A NIC whose link is as slow needs no pace. */
 static void take_pace(struct logical_process *lp, struct queue_pair *pair, uint64_t frame_bytes) {
     struct sender *sender = &pair->sender;
-    uint64_t link_bps = pair->card->link->model->rate_bps;
+    uint64_t link_bps = pair->nic->link->model->rate_bps;
     if (!sender->rate_bps || (link_bps && link_bps <= sender->rate_bps))
         return;
     if (sender->pace_ns < lp->now_ns) {
@@ -396,12 +396,12 @@ static void fail(struct logical_process *lp, struct queue_pair *pair) {
     sender->una_byte = sender->next_byte = sender->end_byte;
     timer_stop(&lp->timers, &sender->pace);
     receiver_close(lp, pair);
-    card_forget(pair->card, pair);
+    nic_forget(pair->nic, pair);
 }
 
 /* A timer that has run out before becomes up to half longer, by another part for each pair and each time. Without jitter,
  * pairs that were set in one nanosecond repeat in one, and of their packets a short queue takes the same ones each time.
- * (Cards with NVIDIA's adaptive retransmission draw the first timeout for this reason.) */
+ * (NICs with NVIDIA's adaptive retransmission draw the first timeout for this reason.) */
 static uint64_t leave_step_ns(const struct queue_pair *pair) {
     const struct gb_queue_pair_options *options = &pair->options;
     uint64_t state = ((uint64_t)options->src_ip << 32 | options->dst_ip) ^ (uint64_t)options->number << 24;

@@ -1,9 +1,9 @@
-/* Streams of fragments: what their two files, cards and consumers need to know of them. */
+/* Streams of fragments: what their two files, NICs and consumers need to know of them. */
 #ifndef GRADBED_STREAM_H
 #define GRADBED_STREAM_H
 
 #include "engine/internal.h"
-#include "engine/transport/card.h"
+#include "engine/transport/nic.h"
 #include "engine/transport/fragment_streams.h"
 
 #pragma GCC visibility push(hidden)
@@ -42,7 +42,7 @@ struct stream {
 };
 
 /* Whether the packet is one for a stream; it is the stream's then. */
-bool streams_take(struct logical_process *, struct card *, struct packet *);
+bool streams_take(struct logical_process *, struct nic *, struct packet *);
 /* A source: as many fragments as the window allows. */
 void stream_send_window(struct logical_process *, struct stream *);
 /* A sink: what came before it was asked for. */

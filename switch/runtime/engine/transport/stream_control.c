@@ -8,7 +8,7 @@
 #define LONGEST_TIMEOUT_NS 3600000000000u     /* a thousand of them still fit into 64 bits */
 
 static struct logical_process *part_of(const struct stream *stream) {
-    return stream->consumer->card->port->lp;
+    return stream->consumer->nic->port->lp;
 }
 
 static void stream_free(struct stream *stream) {
@@ -26,7 +26,7 @@ static void stream_free(struct stream *stream) {
 }
 
 void streams_close(struct consumer *consumer) {
-    struct stream **at = &consumer->card->streams;
+    struct stream **at = &consumer->nic->streams;
     while (*at) {
         struct stream *stream = *at;
         if (stream->consumer == consumer) {
@@ -57,7 +57,7 @@ static bool valid(const struct gb_stream_options *options) {
 }
 
 static struct stream *find(const struct consumer *consumer, uint32_t number) {
-    struct stream *stream = consumer->card->streams;
+    struct stream *stream = consumer->nic->streams;
     while (stream && (stream->consumer != consumer || stream->options.number != number))
         stream = stream->next;
     return stream;
@@ -89,8 +89,8 @@ static int open_stream(struct gb_engine *engine, struct consumer *consumer, cons
         stream_free(stream);
         return -ENOMEM;
     }
-    stream->next = consumer->card->streams;
-    consumer->card->streams = stream;
+    stream->next = consumer->nic->streams;
+    consumer->nic->streams = stream;
     return 0;
 }
 

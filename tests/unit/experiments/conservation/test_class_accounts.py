@@ -160,7 +160,7 @@ def number_of(system: str) -> int:
 
 
 def a_host_forgets(patch: pytest.MonkeyPatch, number: int) -> None:
-    """A frame that it counts never gets to its link: of its agent, or of its card."""
+    """A frame that it counts never gets to its link: of its agent, or of its NIC."""
     sent, left = HostInterface.send, [True]
 
     def send(self: HostInterface, frames: Any, lengths: Any = None, times_ns: Any = None) -> int:

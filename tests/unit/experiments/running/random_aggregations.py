@@ -1,7 +1,7 @@
 """Random aggregations with random faults and mistakes: no run may close with its sentence over a wrong result.
 
 What is right is said here: sums are NumPy's, of the gradients that workers computed, hashed with hashlib; the traffic
-of hosts is what their network cards took and gave.
+of hosts is what their NICs took and gave.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs
 from tests.unit.experiments.virtual_trials import run
-from tests.unit.random_runs import Cards, Outcome, RandomRuns, watched_cards
+from tests.unit.random_runs import Nics, Outcome, RandomRuns, watched_nics
 
 NETWORKS = ["star:5", "leaf-spine:3,2,2", "leaf-spine:2,1,3"]
 MISTAKES = [None, None, None, "bit", "count", "link", "gradient", "digest"]
@@ -88,11 +88,11 @@ def fault(topology: Topology) -> st.SearchStrategy[dict[str, Any]]:
 
 @dataclass
 class Seen:
-    """What workers computed, and said of sums; what each host's card took and gave."""
+    """What workers computed, and said of sums; what each host's NIC took and gave."""
 
-    cards: Cards
+    nics: Nics
     phases: list[tuple[int, int]] = field(default_factory=list)
-    """How many frames cards had sent and received when each began."""
+    """How many frames NICs had sent and received when each began."""
     gradients: dict[tuple[int, int, int], NDArray[np.int64]] = field(default_factory=dict)
     """By seed of the job, worker and round."""
     digests: list[tuple[int, str]] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Seen:
     def carried(self, phase: int, host: str, direction: str) -> dict[str, int]:
         """Packets and bytes."""
         sent = direction == "sent"
-        frames = self.cards.sent if sent else self.cards.received
+        frames = self.nics.sent if sent else self.nics.received
         begun = [counts[not sent] for counts in self.phases]
         own = [each for each in frames[begun[phase] : [*begun, None][phase + 1]] if each.host == host]
         return {"packets": len(own), "bytes": sum(len(each.frame) for each in own)}
@@ -138,7 +138,7 @@ def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> No
     start, take, compute = VirtualRuntime.add_job, AggregationPhase._take_round, workload.synthetic_gradient
 
     def watch_start(self: VirtualRuntime, *asked: Any) -> Any:
-        seen.phases.append((len(seen.cards.sent), len(seen.cards.received)))
+        seen.phases.append((len(seen.nics.sent), len(seen.nics.received)))
         return start(self, *asked)
 
     def watch_gradient(settings: Any, worker: int, round_number: int) -> Any:
@@ -201,7 +201,7 @@ def wrong(result: TrialResult, seen: Seen, rounds: int, workers: int) -> list[st
                 if row[f"host_{direction}_{unit}"] != carried[unit]:
                     said.append(
                         f"{row['host']} is told to have {direction} {row[f'host_{direction}_{unit}']} {unit}, and "
-                        f"its card {carried[unit]}"
+                        f"its NIC {carried[unit]}"
                     )
     return said
 
@@ -211,7 +211,7 @@ def check(drawn: dict[str, Any]) -> Outcome:
     topology = parse_topology(drawn["topology"]["kind"])
     sections = {name: drawn[name] for name in ("topology", "switches", "workload", "faults")}
     with pytest.MonkeyPatch.context() as patch:
-        seen, blunder = Seen(watched_cards(topology, patch)), Blunder(mistake)
+        seen, blunder = Seen(watched_nics(topology, patch)), Blunder(mistake)
         flip_a_bit(patch, blunder)
         watch_workers(patch, seen, blunder)
         miscount(patch, blunder)

@@ -98,7 +98,7 @@ def test_a_frame_ends_a_wait_when_it_arrives() -> None:
 
 
 def test_a_wait_on_several_interfaces_ends_with_either() -> None:
-    """One host with two cards, each with an agent's interface, and one card with two: each gets its own."""
+    """One host with two NICs, each with an agent's interface, and one NIC with two: each gets its own."""
 
     def relay(context: AgentContext) -> None:
         with (
@@ -124,7 +124,7 @@ def test_a_wait_on_several_interfaces_ends_with_either() -> None:
 
     network = Star(3)
     clock = VirtualClock(network)
-    launcher = VirtualLauncher(clock, network.cards)
+    launcher = VirtualLauncher(clock, network.nics)
     SCRIPTS.update(relay=relay, h3=h3)
     for name, interfaces in (("relay", ("h1-eth0", "h2-eth0")), ("h3", ("h3-eth0",))):
         launcher.send(

@@ -98,8 +98,8 @@ def test_a_receive_ends_with_a_message_that_came_before_or_comes_later() -> None
     assert ended == [1, 2, 3]
 
 
-def test_a_collective_ends_when_its_card_says_so_or_at_once() -> None:
-    """It waits for nothing that was sent, as its card does that."""
+def test_a_collective_ends_when_its_nic_says_so_or_at_once() -> None:
+    """It waits for nothing that was sent, as its NIC does that."""
     pairs, messages = rank_0_of_2()
     ended: list[Any] = []
     plan = Plan(schedule(Algorithm.RING, Operation.ALL_REDUCE, 2, 0, 8), (0, 1), {0: 0, 1: 1}, frozenset({1}), 4)

@@ -49,7 +49,7 @@ class Cable:
     pauses_sent: list[int] = field(default_factory=lambda: [0] * 8)
 
     def queue_of(self, packet: Packet) -> int:
-        """A card without PFC has one queue."""
+        """A NIC without PFC has one queue."""
         return packet.priority if self.xoff or not self.to_switch else 0
 
     def next_priority(self) -> int | None:

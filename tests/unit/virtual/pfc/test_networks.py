@@ -90,7 +90,7 @@ def trees(draw: st.DrawFn, least_delay_us: int = 0) -> tuple[FabricConfig, netwo
             device_id=node,
             port=1,
             interface=f"h{node}",
-            # A host's card has room for all that the host sends.
+            # A host's NIC has room for all that the host sends.
             link=LinkModel(**{**model.to_json(), "queue_packets": max(1000, room[node])}),
         )
         for node, model in hosts.items()
@@ -207,7 +207,7 @@ def test_a_fat_tree_under_incast_loses_nothing(alone: tuple[list[Arrivals], list
     assert not any(row.queue_drops for row in links)
     assert sum(map(sum, (row.pauses_sent for row in links))) > 100
     assert all(row.pauses_sent == row.pauses_received for row in links)
-    # Pauses spread from the hosts' switch over the whole tree, up to other hosts' cards.
+    # Pauses spread from the hosts' switch over the whole tree, up to other hosts' NICs.
     assert any(sum(row.paused_ns) for row in links if row.direction == "in")
 
 

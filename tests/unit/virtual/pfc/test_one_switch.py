@@ -16,7 +16,7 @@ from tests.unit.virtual.pfc.switch_model import Cable, Packet, SwitchModel
 class Case:
     links: tuple[LinkModel, ...]
     packets: tuple[tuple[int, Packet], ...]
-    """When each is offered to its host's card."""
+    """When each is offered to its host's NIC."""
 
 
 def link(byte_ns: int, delay_us: int, xoff: int, xon: int, limit: int) -> LinkModel:

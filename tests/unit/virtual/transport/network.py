@@ -1,4 +1,4 @@
-"""Hosts on a line of switches that run p4src/forward.p4; a star is a line of one. Their cards' queue pairs."""
+"""Hosts on a line of switches that run p4src/forward.p4; a star is a line of one. Their NICs' queue pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from gradbed.common.closing import Closing
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
-from gradbed.switch.engine.queue_pairs import CardCompletion, HostQueuePairs
+from gradbed.switch.engine.queue_pairs import HostQueuePairs, NicCompletion
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
 from gradbed.switch.program_cache import compiled_files
 from gradbed.switch.virtual import HostInterface, VirtualFabric
@@ -71,7 +71,7 @@ class Line(Closing):
         prepare(self.fabric)
         self.interfaces = [self.fabric.interface(at, host) for host, at in enumerate(host_switches, 1)]
         self.pairs: dict[int, HostQueuePairs] = {}
-        self.done: dict[int, list[CardCompletion]] = {host: [] for host in range(1, len(host_switches) + 1)}
+        self.done: dict[int, list[NicCompletion]] = {host: [] for host in range(1, len(host_switches) + 1)}
 
     def load(self, switch: int, file: Path = FORWARD) -> None:
         """The program; forward.p4 with routes to all hosts."""
@@ -127,7 +127,7 @@ class Line(Closing):
             if stop.idle or stop.time_ns == until_ns:
                 return
 
-    def received(self, host: int) -> list[CardCompletion]:
+    def received(self, host: int) -> list[NicCompletion]:
         return [each for each in self.done[host] if each.kind == RECEIVED]
 
     def close(self) -> None:

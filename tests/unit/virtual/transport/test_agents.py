@@ -62,8 +62,8 @@ class Hosts:
         self.line = Line([1] * max(host for host, _ in scripts), link)
         self.line.fabric.engine.count_classes(classes) if classes else None
         self.clock = VirtualClock(self.line.fabric)
-        cards = {f"h{i}-eth0": interface for i, interface in enumerate(self.line.interfaces, 1)}
-        self.launcher = VirtualLauncher(self.clock, cards)
+        nics = {f"h{i}-eth0": interface for i, interface in enumerate(self.line.interfaces, 1)}
+        self.launcher = VirtualLauncher(self.clock, nics)
         for number, (host, script) in enumerate(scripts):
             SCRIPTS[f"{number}"] = script
             self.launcher.send(
@@ -176,7 +176,7 @@ def test_a_killed_senders_pairs_vanish_and_its_number_is_free_again() -> None:
     pairs.close()
 
 
-def test_the_card_of_a_paused_agent_works_on() -> None:
+def test_the_nic_of_a_paused_agent_works_on() -> None:
     hosts = Hosts([(1, sender(3)), (2, receiver(3))])
     hosts.run(1)
     hosts.launcher.send("pause", job=1, name="1")
@@ -189,7 +189,7 @@ def test_the_card_of_a_paused_agent_works_on() -> None:
 
 
 def test_collectives_of_a_paused_agent_wait_for_it() -> None:
-    """Its card acknowledges what comes meanwhile."""
+    """Its NIC acknowledges what comes meanwhile."""
     opened: list[QueuePairs] = []
 
     def answers(here: int, there: int) -> Script:
@@ -383,7 +383,7 @@ def test_mistakes_are_told() -> None:
             line.fabric.interface(1, 7)
 
 
-def test_a_launcher_without_cards_says_so() -> None:
+def test_a_launcher_without_nics_says_so() -> None:
     context = RealContext(1, "worker 1", ("h1-eth0",), 0, 1)
-    with pytest.raises(UserError, match="this launcher was started without network cards"):
+    with pytest.raises(UserError, match="this launcher was started without NICs"):
         context.open_queue_pairs(address(1))

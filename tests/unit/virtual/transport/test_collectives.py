@@ -1,4 +1,4 @@
-"""Collectives that cards carry out by themselves: the same messages at the same times as those of an agent that is
+"""Collectives that NICs carry out by themselves: the same messages at the same times as those of an agent that is
 told of each, and NumPy's results."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradbed.hosts.collectives.schedule import (
 )
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms, schedule
 from gradbed.hosts.systems.training.collectives.progress import Progress
-from gradbed.switch.engine.queue_pairs import CardCompletion
+from gradbed.switch.engine.queue_pairs import NicCompletion
 from gradbed.topo.link import LinkModel
 from tests.unit.hosts.training.collectives.random_network import inputs, outputs
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, Line
@@ -64,7 +64,7 @@ def on_nic(one: Schedule, buffer: NDArray[np.int32] | None = None, element_bytes
     )
 
 
-def by_cards(line: Line, schedules: Sequence[Schedule], buffers: Sequence[Any]) -> list[int | None]:
+def by_nics(line: Line, schedules: Sequence[Schedule], buffers: Sequence[Any]) -> list[int | None]:
     """When each rank is told of its result; None: it had it when it began."""
     at_once = [
         line.open(rank + 1).begin_collective(TAG, on_nic(one, buffer))
@@ -121,21 +121,21 @@ def link_rows(line: Line) -> list[tuple[Any, ...]]:
 def test_times_and_links_are_those_of_agents(algorithm: Algorithm, operation: Operation, link: LinkModel) -> None:
     for size, elements in ((5, 30_001), (4, 3)):
         schedules = schedules_of(algorithm, operation, size, elements)
-        with star(size, link, for_collectives=True) as cards, star(size, link) as agents:
-            assert by_cards(cards, schedules, [None] * size) == by_agents(agents, schedules)
-            assert link_rows(cards) == link_rows(agents)
+        with star(size, link, for_collectives=True) as nics, star(size, link) as agents:
+            assert by_nics(nics, schedules, [None] * size) == by_agents(agents, schedules)
+            assert link_rows(nics) == link_rows(agents)
             sizes = [
                 4 * (step.stop - step.start)
                 for one in schedules
                 for step in one.steps
                 if step.action is CollectiveAction.SEND
             ]
-            counts = [cards.open(rank + 1).collective_counts() for rank in range(size)]
+            counts = [nics.open(rank + 1).collective_counts() for rank in range(size)]
             assert sum(each["messages"] for each in counts) == len(sizes)
             assert sum(each["bytes"] for each in counts) == sum(sizes)
             assert not any(each["early"] for each in counts)
             # Their ends are found by who looks, and told to nobody.
-            assert not any(pairs.completions() or pairs._collectives for pairs in cards.pairs.values())
+            assert not any(pairs.completions() or pairs._collectives for pairs in nics.pairs.values())
 
 
 @pytest.mark.parametrize("link", [LINK, LOSSY], ids=["clean", "lossy"])
@@ -151,7 +151,7 @@ def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation, 
         buffer[one.input_start : one.input_stop] = values.astype(np.int32)
         buffers.append(buffer)
     with star(size, link, for_collectives=True) as line:
-        by_cards(line, schedules, buffers)
+        by_nics(line, schedules, buffers)
     for one, buffer, expected in zip(schedules, buffers, outputs(operation, vectors, 2), strict=True):
         np.testing.assert_array_equal(buffer[one.output_start : one.output_stop], expected.astype(np.int32))
 
@@ -338,6 +338,6 @@ def test_messages_of_other_pairs_are_told_as_ever() -> None:
             line.open(rank + 1).begin_collective(TAG, on_nic(exchange(rank)))
         line.open(1).send(9, 7, 5000)
         line.run()
-        told: list[CardCompletion] = line.done[2]
+        told: list[NicCompletion] = line.done[2]
         assert sorted(each.kind for each in told) == [RECEIVED, COLLECTIVE]
         assert [(each.pair, each.tag) for each in told if each.kind == RECEIVED] == [(9, 7)]

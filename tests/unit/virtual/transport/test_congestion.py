@@ -1,6 +1,6 @@
 """Congestion control against the rules of RFC 8257 and of the DCQCN paper, computed here with fractions and floats.
 
-The peer is a host without a card: the test itself acknowledges, marks and notifies.
+The peer is a host without a NIC: the test itself acknowledges, marks and notifies.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Dctcp:
 
 @dataclass
 class Peer:
-    """Host 2, without a card."""
+    """Host 2, without a NIC."""
 
     line: Line
     una: int = 0
@@ -301,8 +301,8 @@ def test_a_receiver_notifies_at_most_every_50_us(every_us: int) -> None:
     assert np.diff(at_ns).tolist() == np.diff(expected).tolist()
 
 
-def test_what_is_marked_on_its_way_slows_a_card_down() -> None:
-    """Both ends are cards: 16 packets of a marked message give one notification."""
+def test_what_is_marked_on_its_way_slows_a_nic_down() -> None:
+    """Both ends are NICs: 16 packets of a marked message give one notification."""
     options: dict[str, Any] = {"congestion_control": "dcqcn"}
     with Line([1, 1], LinkModel(rate_bps=LINE_BPS)) as line:
         line.connect(1, 2, **options)

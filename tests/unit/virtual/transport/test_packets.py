@@ -27,7 +27,7 @@ DATA = np.frombuffer(b"\xa1\xa2\xa3\xa4\xa5\xa6\xa7", np.uint8)
 def sent(
     folder: Path, act: Callable[[Line], None], frames: list[bytes], outgoing: int = 1, **options: Any
 ) -> list[bytes]:
-    """What host 1's card sends, with the queue pair PAIR to PEER at host 2: a host without a card, which sends some
+    """What host 1's NIC sends, with the queue pair PAIR to PEER at host 2: a host without a NIC, which sends some
     frames after `act`."""
     file = folder / "sent.pcap"
     with Line([1, 1], LINK) as line:
@@ -233,7 +233,7 @@ def test_what_is_broken_or_for_nobody_is_counted_and_dropped() -> None:
         assert line.open(1).counts()["unknown"] == len(broken)
 
 
-def test_a_host_without_a_card_receives_the_packets_as_frames() -> None:
+def test_a_host_without_a_nic_receives_the_packets_as_frames() -> None:
     with Line([1, 1], LINK) as line:
         line.connect_end(1, 2, 1, 1, give_up_after=1)
         line.open(1).send(1, TAG, 100)

@@ -64,7 +64,7 @@ def times_of(messages: list[int], mtu_bytes: int, every: int, hops: int, rate_bp
                 since = 0
     sent = []
     for at_ns, last in acknowledgements:
-        # One that waits for the card's transmitter is overtaken by the news.
+        # One that waits for the NIC's transmitter is overtaken by the news.
         assert at_ns >= back[0].busy_until_ns
         for cable in back:
             at_ns = cable.send(at_ns, ACK_BYTES)

@@ -42,7 +42,7 @@ struct collectives {
 void collective_received(struct logical_process *, struct consumer *, const struct arrived *);
 /* A message that it sent was acknowledged. */
 void collective_sent(struct logical_process *, struct collective *, uint32_t step);
-/* Let cards send what became ready before `order`. Whether any did. */
+/* Let NICs send what became ready before `order`. Whether any did. */
 bool collectives_act(struct gb_engine *, uint64_t order);
 /* When the first of them became ready; UINT64_MAX: nothing is. */
 uint64_t collectives_order(const struct gb_engine *);

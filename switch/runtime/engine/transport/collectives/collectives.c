@@ -381,7 +381,7 @@ static bool find_pairs(struct collective *collective) {
     struct consumer *consumer = collective->consumer;
     for (uint32_t peer = 0; peer < collective->schedule.peers; peer++) {
         uint32_t number = collective->options.pairs[peer];
-        struct queue_pair *pair = number ? card_pair(consumer->card, number) : NULL;
+        struct queue_pair *pair = number ? nic_pair(consumer->nic, number) : NULL;
         if (number && (!pair || pair->consumer != consumer || !pair->options.for_collectives))
             return false;
         collective->pairs[peer] = pair;
@@ -442,7 +442,7 @@ int gb_engine_begin_collective(struct gb_engine *engine, uint32_t number, const 
     struct consumer *consumer = consumer_of(engine, number);
     if (consumer && !(options->tag & ((1u << GB_TURN_BITS) - 1)) && !find(consumer, options->tag)) {
         engine_catch_up(engine);
-        outcome = begin(consumer->card->port->lp, consumer, options);
+        outcome = begin(consumer->nic->port->lp, consumer, options);
         engine_wake(engine);
     }
     engine_unlock(&engine->lock);
@@ -453,7 +453,7 @@ int gb_engine_hold_collectives(struct gb_engine *engine, uint32_t number, uint32
     engine_lock_control(&engine->lock);
     struct consumer *consumer = consumer_of(engine, number);
     if (consumer) {
-        struct logical_process *lp = consumer->card->port->lp;
+        struct logical_process *lp = consumer->nic->port->lp;
         struct collectives *own = &consumer->collectives;
         if (held && own->acting)
             stop_acting(lp, consumer);

@@ -1,5 +1,5 @@
-/* Collectives that a host's card carries out by itself: it sends each message of a schedule as soon as what that waits
- * for has come, or was acknowledged, as cards do that have triggered operations (Portals 4, section 3.17) or work
+/* Collectives that a host's NIC carries out by itself: it sends each message of a schedule as soon as what that waits
+ * for has come, or was acknowledged, as NICs do that have triggered operations (Portals 4, section 3.17) or work
  * requests that wait for others.
  *
  * Arrays stay the caller's, and as they are, until the collective has ended (GB_COMPLETION_COLLECTIVE_ENDED).

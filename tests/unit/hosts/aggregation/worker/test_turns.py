@@ -39,7 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
         "switches": {"slot_policy": "static", "slots": 32},
         "topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.01}},
     },
-    "cards that wait, workers that compute": {
+    "NICs that wait, workers that compute": {
         "timing": {"receive_coalescing_us": 200, "compute_us": 900, "compute_distribution": "exponential"},
         "topology": {"kind": "fat-tree:4", "link": LINK | {"loss": 0.01}},
     },
@@ -93,7 +93,7 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_frames_without_room_are_counted_as_such_in_both(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cards that refuse a frame now and then, once each, and with it those behind it."""
+    """NICs that refuse a frame now and then, once each, and with it those behind it."""
     refused: set[bytes] = set()
     send = HostInterface.send
 

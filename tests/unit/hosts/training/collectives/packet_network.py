@@ -1,6 +1,6 @@
 """Packets of messages through switches, event by event: formulas are held to it, and share no code.
 
-Cards send a packet of each waiting message, by peers in turn, acknowledgements first. Switches have all of a packet
+NICs send a packet of each waiting message, by peers in turn, acknowledgements first. Switches have all of a packet
 before they send it on, and a queue without end for each port. Times are integers of picoseconds.
 """
 
@@ -106,7 +106,7 @@ class PacketNetwork:
         port.put((nodes, place, length, what), flow)
         if not port.busy:
             port.busy = True
-            # After all that happens now: a card takes acknowledgements first.
+            # After all that happens now: a NIC takes acknowledgements first.
             self.at(self.now, self.transmit, port)
 
     def transmit(self, port: Port) -> None:

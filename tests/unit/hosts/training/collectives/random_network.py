@@ -17,7 +17,7 @@ Vector = NDArray[np.int64]
 
 def carried_out(schedules: Sequence[Schedule], inputs: Sequence[Vector], seed: int) -> list[Vector]:
     """Each rank's buffer in the end. Messages begin, come and are told as sent in an order drawn from the seed. What
-    a send names must not change until it is told: a card may have to send it again."""
+    a send names must not change until it is told: a NIC may have to send it again."""
     draw = random.Random(seed)
     buffers, ranks = [], []
     for schedule, values in zip(schedules, inputs, strict=True):

@@ -1,6 +1,6 @@
-/* A host's network card: what a port in memory needs to know of it. */
-#ifndef GRADBED_CARD_H
-#define GRADBED_CARD_H
+/* A host's NIC: what a port in memory needs to know of it. */
+#ifndef GRADBED_NIC_H
+#define GRADBED_NIC_H
 
 #include "engine/internal.h"
 
@@ -13,7 +13,7 @@ struct pair_list { struct queue_pair *first, *last; };
 
 /* It makes packets when the transmitter of its link is free: of the largest priority, control packets first, and of its
  * pairs one after the other. So nothing of it waits in the link's queue. */
-struct card {
+struct nic {
     struct memory_port *port;
     struct link_direction *link;
     uint32_t control_ready, data_ready;     /* a bit for each priority whose list is not empty */
@@ -25,15 +25,15 @@ struct card {
 };
 
 /* Whether it has some of a priority that PFC lets it send. */
-static inline bool card_ready(const struct card *card) {
-    return card && ((card->control_ready | card->data_ready) & ~(uint32_t)card->link->paused);
+static inline bool nic_ready(const struct nic *nic) {
+    return nic && ((nic->control_ready | nic->data_ready) & ~(uint32_t)nic->link->paused);
 }
 
 /* The next packet, which its link begins to send at once; NULL: there is none. */
-struct packet *card_next(struct logical_process *, struct card *);
-/* Whether the packet is one for cards; it is the card's then. */
-bool card_take(struct logical_process *, struct card *, struct packet *);
-void card_free(struct card *);
+struct packet *nic_next(struct logical_process *, struct nic *);
+/* Whether the packet is one for NICs; it is the NIC's then. */
+bool nic_take(struct logical_process *, struct nic *, struct packet *);
+void nic_free(struct nic *);
 void consumers_free(struct gb_engine *);
 /* For how long no agent can be told of what its queue pairs do; 0: it may be at any time. */
 uint64_t consumers_silence_ns(const struct gb_engine *);

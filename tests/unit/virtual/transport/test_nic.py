@@ -1,4 +1,4 @@
-"""Whose turn it is at a card's transmitter, what its receivers answer, and that threads change nothing."""
+"""Whose turn it is at a NIC's transmitter, what its receivers answer, and that threads change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.virtual.transport import roce_frames as rf
 from tests.unit.virtual.transport.network import RECEIVED, SENT, Line
 
 LINK = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1)
-"""A host's queue with room for one packet: what cards send never waits there."""
+"""A host's queue with room for one packet: what NICs send never waits there."""
 BETWEEN = LinkModel(rate_bps=10**10, delay_us=5, queue_packets=1000)
 US = 1000
 
@@ -80,16 +80,16 @@ def test_acknowledgements_do_not_wait_for_data(tmp_path: Path) -> None:
     assert [each.tag for each in sent] == list(range(20)) and len({each.time_ns for each in sent}) == 1
 
 
-def test_frames_and_cards_take_turns(tmp_path: Path) -> None:
+def test_frames_and_nics_take_turns(tmp_path: Path) -> None:
     with Watched(tmp_path, 2, LinkModel(rate_bps=10**10, delay_us=5, queue_packets=100)) as line:
         line.connect(1, 2)
         line.open(1).send(1, 0, 4096 * 20)
         frame = np.frombuffer(rf.datagram(1, 2, 7000, bytes(1000)), np.uint8)
         line.interface(1).send(np.tile(frame, (10, 1)))
         line.run()
-        cards = [len(each) > 2000 for each in line.sent()]
-    assert cards[:20] == [True, False] * 10
-    assert all(cards[20:]) and len(cards) == 30
+        nics = [len(each) > 2000 for each in line.sent()]
+    assert nics[:20] == [True, False] * 10
+    assert all(nics[20:]) and len(nics) == 30
 
 
 def test_nothing_waits_in_the_hosts_queue(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_rate_of_a_pair_leaves_the_link_to_others() -> None:
     assert 880_000 < fast < 930_000  # it has nine tenths
 
 
-def test_a_card_that_takes_no_rate_sends_all_at_once() -> None:
+def test_a_nic_that_takes_no_rate_sends_all_at_once() -> None:
     """Links without a rate: a window is all that holds it back, or the packet numbers."""
     with Line([1, 1], LinkModel(delay_us=1000)) as line:
         line.connect(1, 2, timeout_ns=10**9)

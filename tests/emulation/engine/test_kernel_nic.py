@@ -1,4 +1,4 @@
-"""Network cards on the machine's clock, over a veth pair: against a queue pair written in Python, and in agents."""
+"""NICs on the machine's clock, over a veth pair: against a queue pair written in Python, and in agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradbed.common.errors import UserError
 from gradbed.formats.roce import ROCE_PORT
 from gradbed.hosts.agents.kernel.raw_socket import RawSocket
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
-from gradbed.switch.network_card import NetworkCard
+from gradbed.switch.kernel_nic import KernelNic
 from tests.emulation.namespaces import Namespace
 from tests.emulation.programs import PATIENCE_S
 from tests.unit.virtual.transport.network import FAILED, RECEIVED, SENT, contents, ip, mac
@@ -37,7 +37,7 @@ OPTIONS: dict[str, Any] = {
 
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
-    """With v1, the card's, and v2."""
+    """With v1, the NIC's, and v2."""
     with contextlib.closing(Namespace()) as found:
         found.run("ip", "link", "add", "v1", "type", "veth", "peer", "name", "v2")
         for interface in ("v1", "v2"):
@@ -76,10 +76,10 @@ class KernelLine:
         return arrives
 
 
-def completions(card: NetworkCard, pairs: HostQueuePairs) -> list[Any]:
+def completions(nic: KernelNic, pairs: HostQueuePairs) -> list[Any]:
     """At most 10 ms later."""
-    if select.select([card], [], [], 0.01)[0]:
-        os.read(card.fileno(), 8)
+    if select.select([nic], [], [], 0.01)[0]:
+        os.read(nic.fileno(), 8)
     return pairs.completions()
 
 
@@ -88,7 +88,7 @@ def completions(card: NetworkCard, pairs: HostQueuePairs) -> list[Any]:
 def test_both_understand_each_other(namespace: Namespace, selective: bool, loss: float) -> None:
     messages = [(2**60 + tag, contents(size, tag)) for tag, size in enumerate((0, 1, 1024, 50_001, 200_000))]
     line = KernelLine(namespace, loss, seed=3)
-    with namespace.call(lambda: NetworkCard("v1", 100_000_000)) as card, card.open_queue_pairs() as pairs:
+    with namespace.call(lambda: KernelNic("v1", 100_000_000)) as nic, nic.open_queue_pairs() as pairs:
         recovery = "selective-repeat" if selective else "go-back-n"
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "recovery": recovery})
         peer = PythonPeer(
@@ -103,7 +103,7 @@ def test_both_understand_each_other(namespace: Namespace, selective: bool, loss:
         while len(done) < 2 * len(messages) or not peer.is_done:
             assert time.monotonic() < deadline_s, done
             peer.work()
-            done += completions(card, pairs)
+            done += completions(nic, pairs)
         assert peer.received == [(tag, data.tobytes()) for tag, data in messages]
         assert [each.tag for each in done if each.kind == SENT] == [tag for tag, _ in messages]
         came = [each for each in done if each.kind == RECEIVED]
@@ -118,7 +118,7 @@ def test_both_understand_each_other(namespace: Namespace, selective: bool, loss:
 
 def test_a_length_travels_without_contents(namespace: Namespace) -> None:
     line = KernelLine(namespace, 0, seed=1)
-    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs() as pairs:
+    with namespace.call(lambda: KernelNic("v1", None)) as nic, nic.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **OPTIONS)
         peer = PythonPeer(
             line, 2, 1, NUMBER, selective=False, mtu_bytes=1024, window=24, every=4, timeout_ns=10**9, first_psn=0
@@ -132,9 +132,9 @@ def test_a_length_travels_without_contents(namespace: Namespace) -> None:
         assert peer.received == [(5, bytes(10_000))]
 
 
-def test_a_card_sends_at_its_rate_and_counts_what_left(namespace: Namespace) -> None:
+def test_a_nic_sends_at_its_rate_and_counts_what_left(namespace: Namespace) -> None:
     line = KernelLine(namespace, 0, seed=1)
-    with namespace.call(lambda: NetworkCard("v1", 10_000_000)) as card, card.open_queue_pairs() as pairs:
+    with namespace.call(lambda: KernelNic("v1", 10_000_000)) as nic, nic.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "window_bytes": 0, "timeout_ns": 10**10})
         began_s = time.monotonic()
         pairs.send(NUMBER, 5, 102_400)
@@ -145,20 +145,20 @@ def test_a_card_sends_at_its_rate_and_counts_what_left(namespace: Namespace) -> 
             time.sleep(0.001)
         # 99 of 100 frames of 1,082 bytes (1,098 the first) have been sent before the last one.
         assert time.monotonic() - began_s > 99 * 1082 * 8 / 10_000_000
-        carried = card.carried()
+        carried = nic.carried()
         assert (carried["sent_frames"], carried["sent_bytes"]) == (100, 100 * 1082 + 16 + 4)
 
 
 def test_a_peer_that_is_gone(namespace: Namespace) -> None:
-    with namespace.call(lambda: NetworkCard("v1", None)) as card, card.open_queue_pairs() as pairs:
+    with namespace.call(lambda: KernelNic("v1", None)) as nic, nic.open_queue_pairs() as pairs:
         pairs.connect(NUMBER, NUMBER, **{**OPTIONS, "timeout_ns": 2_000_000, "give_up_after": 3})
         pairs.send(NUMBER, 5, 100)
         deadline_s = time.monotonic() + PATIENCE_S
-        while not (found := completions(card, pairs)):
+        while not (found := completions(nic, pairs)):
             assert time.monotonic() < deadline_s
         assert [(each.kind, each.tag) for each in found] == [(FAILED, 5)]
 
 
 def test_there_is_no_such_interface(namespace: Namespace) -> None:
-    with pytest.raises(UserError, match="a card on v9: there is no such interface here"):
-        namespace.call(lambda: NetworkCard("v9", None))
+    with pytest.raises(UserError, match="a NIC on v9: there is no such interface here"):
+        namespace.call(lambda: KernelNic("v9", None))

@@ -1,4 +1,4 @@
-"""Collectives over queue pairs of cards, through a P4 switch on the virtual clock: sums are right, costs as told."""
+"""Collectives over queue pairs of NICs, through a P4 switch on the virtual clock: sums are right, costs as told."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_time_is_within_2_per_cent_of_the_cost(algorithm: Algorithm, operation: 
     schedules = [
         schedule(algorithm, operation, size, rank, size_bytes, chunks=chunks, racks=racks) for rank in range(size)
     ]
-    star_of_cards = Star(size)
-    with star_of_cards.line:
-        found = star_of_cards.run([Progress(one) for one in schedules], element_bytes=1)
+    star_of_nics = Star(size)
+    with star_of_nics.line:
+        found = star_of_nics.run([Progress(one) for one in schedules], element_bytes=1)
     network = star(RATE_BPS, 1000 * DELAY_US)
     expected = cost_ns(algorithm, operation, size, size_bytes, network, chunks=chunks, racks=racks)
     assert found == pytest.approx(expected, rel=0.02)
@@ -97,9 +97,9 @@ def test_results_are_those_of_numpy(algorithm: Algorithm, operation: Operation) 
         buffer = np.zeros(one.elements, np.int64)
         buffer[one.input_start : one.input_stop] = values
         ranks.append(Progress(one, buffer))
-    star_of_cards = Star(size)
-    with star_of_cards.line:
-        star_of_cards.run(ranks, element_bytes=8)
+    star_of_nics = Star(size)
+    with star_of_nics.line:
+        star_of_nics.run(ranks, element_bytes=8)
     for one, rank, expected in zip(schedules, ranks, outputs(operation, vectors, 2), strict=True):
         assert rank.buffer is not None
         np.testing.assert_array_equal(rank.buffer[one.output_start : one.output_stop], expected)

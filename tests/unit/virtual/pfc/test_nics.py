@@ -1,4 +1,4 @@
-"""Queue pairs of hosts' cards on links with PFC: a paused priority waits in the card, and nothing is lost."""
+"""Queue pairs of hosts' NICs on links with PFC: a paused priority waits in the NIC, and nothing is lost."""
 
 from __future__ import annotations
 

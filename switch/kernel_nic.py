@@ -1,4 +1,4 @@
-"""A network card with queue pairs on an interface of the kernel, for one agent that is a process."""
+"""A NIC with queue pairs on an interface of the kernel, for one agent that is a process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gradbed.topo.link import LinkModel
 _DEVICE, _PORT = 1, 0
 _PATIENCE_S = 5.0
 _MANY_PACKETS = 2**31
-"""A card queues whatever its agent's streams offer it."""
+"""A NIC queues whatever its agent's streams offer it."""
 
 
-class NetworkCard(Closing):
-    """The engine's card, whose thread carries messages while the agent computes or waits; an OpenCard of
+class KernelNic(Closing):
+    """The engine's NIC, whose thread carries messages while the agent computes or waits; an OpenNic of
     gradbed.hosts.agents.kernel.nic."""
 
     def __init__(self, interface: str, rate_bps: int | None, classes: Patterns = ()) -> None:
@@ -26,7 +26,7 @@ class NetworkCard(Closing):
         self._engine = Engine()
         try:
             self._engine.add_switch(_DEVICE, interface, cpu_port=None)
-            self._descriptor = self._engine.add_card(
+            self._descriptor = self._engine.add_nic(
                 _DEVICE, _PORT, interface, LinkModel(rate_bps=rate_bps, queue_packets=_MANY_PACKETS)
             )
             if classes:
@@ -45,7 +45,7 @@ class NetworkCard(Closing):
 
     def carried(self) -> dict[str, Any]:
         """What left by the interface: sent_frames, sent_bytes, sent_classes (by class, [0] those of none); drops:
-        frames that had no room in the buffer of the card's socket."""
+        frames that had no room in the buffer of the NIC's socket."""
         sent = next(row for row in self._engine.link_statistics() if row.direction == "in")
         classes = [row.delivered for row in self._engine.link_classes() if row.direction == "in"]
         return {
@@ -60,5 +60,5 @@ class NetworkCard(Closing):
         self._engine.quiesce(_PATIENCE_S)
 
     def close(self) -> None:
-        """Close the card, after its queue pairs. May be repeated."""
+        """Close the NIC, after its queue pairs. May be repeated."""
         self._engine.close()
