@@ -1,4 +1,4 @@
-"""The sender's C interface (sender.h, packing.h, turn.h) for ctypes."""
+"""The sender's C interface (sender.h, packing.h, fast_path.h) for ctypes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOSTS = _HERE.parents[2]
 
 
 HEADERS = CHeaders(
-    *(_HERE / name for name in ("sender.h", "packing.h", "turn.h")),
+    *(_HERE / name for name in ("sender.h", "packing.h", "fast_path.h")),
     *(_HOSTS / "transport" / name for name in ("congestion_window.h", "retransmission_timeout.h", "round_trips.h")),
     uses=(FRAMES_HEADERS,),
 )
@@ -54,7 +54,7 @@ class WorkerStruct(ctypes.Structure):
 NOTHING_DUE, ALL_THERE, UNUSUAL, NO_MEMORY = (
     HEADERS.constant(f"GB_{name}") for name in ("NOTHING_DUE", "ALL_THERE", "UNUSUAL", "NO_MEMORY")
 )
-"""Of gb_worker_turn."""
+"""Of gb_worker_fast_path."""
 
 
 @functools.cache

@@ -93,7 +93,7 @@ class ServerExchange(PacketExchange):
             return None
         now_us = self._context.now_us()
         buffer, lengths = beneath.receive()
-        outcome, out = self._frames.turn(
+        outcome, out = self._frames.fast_path(
             buffer, lengths, self._endpoint.known_headers, self._interface.counts, now_us
         )
         if outcome == UNUSUAL:
@@ -124,9 +124,9 @@ class ServerExchange(PacketExchange):
 # ---- Frames of one round ----
 
 
-class Turn(NamedTuple):
+class FastPathResult(NamedTuple):
     """outcome: when something is due next (microseconds), or what library.py has. out: frames that leave, valid until
-    the next turn of any worker."""
+    the next call for any worker."""
 
     outcome: int
     out: NDArray[np.uint8]
@@ -201,14 +201,14 @@ class RoundFrames:
         if taken < 0:
             raise MemoryError
 
-    def turn(
+    def fast_path(
         self,
         buffer: NDArray[np.uint8],
         lengths: NDArray[np.uint32],
         known: NDArray[np.uint8],
         counts: InterfaceCounts,
         now_us: int,
-    ) -> Turn:
+    ) -> FastPathResult:
         """Take in ACKs and return what is due, in one call, as gradbed.hosts.agents.nic.RawFrames gives frames.
 
         buffer: shape (frames, capacity in bytes). lengths: of each. known: first bytes of frames that are taken in,
@@ -223,7 +223,7 @@ class RoundFrames:
             worker.words, worker.word_count = sent.words, sent.word_count
             worker.sent_classes, worker.received_classes = sent.address, received.address
         came = len(lengths)
-        outcome = self._library.gb_worker_turn(
+        outcome = self._library.gb_worker_fast_path(
             worker, buffer.ctypes.data, buffer.strides[0], lengths.ctypes.data, came, now_us
         )
         if outcome == NO_MEMORY:
@@ -233,7 +233,7 @@ class RoundFrames:
             counts.received_bytes += came * frame_bytes
             counts.sent_frames += worker.sent
             counts.sent_bytes += worker.sent * frame_bytes
-        return Turn(outcome, self._out[: worker.sent])
+        return FastPathResult(outcome, self._out[: worker.sent])
 
     def total(self) -> NDArray[np.int64]:
         """The sum of all gradients once the round is finished, flat."""

@@ -1,4 +1,4 @@
-"""Runs in which workers' turns are in C, beside runs in which each worker does everything itself: the same in all."""
+"""Runs with workers' fast paths in C, beside runs in which each worker does everything itself: the same in all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradbed.experiments.systems import find_system
 from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from gradbed.hosts.systems.aggregation.worker.library import UNUSUAL
-from gradbed.hosts.systems.aggregation.worker.server_exchange import RoundFrames, ServerExchange, Turn
+from gradbed.hosts.systems.aggregation.worker.server_exchange import FastPathResult, RoundFrames, ServerExchange
 from gradbed.switch.virtual.interface import HostInterface
 
 LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
@@ -61,13 +61,13 @@ def run(case: dict[str, Any]) -> TrialRecord:
 
 @pytest.mark.commit_cases(1)
 @pytest.mark.parametrize("name", CASES)
-def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns: Counter[str] = Counter()
+def test_fast_paths_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
     act = ServerExchange._act
 
     def counted(self: ServerExchange) -> int | None:
         until_us = act(self)
-        turns["agent" if until_us is None else "turn"] += 1
+        calls["agent" if until_us is None else "fast path"] += 1
         return until_us
 
     carried: list[dict[str, Any]] = []
@@ -81,12 +81,12 @@ def test_turns_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ServerExchange, "_act", counted)
     monkeypatch.setattr(VirtualContext, "emit", noted)
     found, found_carried = run(CASES[name]), list(carried)
-    assert turns["turn"] > 10 and turns["agent"] > 0
+    assert calls["fast path"] > 10 and calls["agent"] > 0
     monkeypatch.setattr(VirtualInterface, "raw_frames", lambda self: None)
-    turns.clear()
+    calls.clear()
     carried.clear()
     expected = run(CASES[name])
-    assert turns["turn"] == 0
+    assert calls["fast path"] == 0
     assert found_carried == carried != []
     assert found.row == expected.row
     assert found.tables == expected.tables
@@ -125,7 +125,7 @@ def test_frames_without_room_are_counted_as_such_in_both(monkeypatch: pytest.Mon
     assert all(finals[f"worker {i}"]["send_failures"] > 0 for i in range(4))
 
 
-def test_sums_that_come_in_turns_are_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_that_fast_paths_take_are_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     """A round may take longer than a worker waits for the server, as long as something comes."""
     patience_us = 6000
     begin = ServerExchange.__init__
@@ -143,14 +143,14 @@ def test_sums_that_come_in_turns_are_a_sign_of_life(monkeypatch: pytest.MonkeyPa
 def test_what_is_unusual_is_for_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """As frames that begin as none did before."""
     outcomes: Counter[int] = Counter()
-    turn = RoundFrames.turn
+    fast_path = RoundFrames.fast_path
 
-    def noted(self: RoundFrames, *arguments: Any) -> Turn:
-        found = turn(self, *arguments)
+    def noted(self: RoundFrames, *arguments: Any) -> FastPathResult:
+        found = fast_path(self, *arguments)
         outcomes[min(found.outcome, 0)] += 1
         return found
 
-    monkeypatch.setattr(RoundFrames, "turn", noted)
+    monkeypatch.setattr(RoundFrames, "fast_path", noted)
     run(CASES["losses"])
     assert outcomes[UNUSUAL] > 0
     assert outcomes[0] > 10 * outcomes[UNUSUAL] > 0

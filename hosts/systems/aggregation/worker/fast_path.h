@@ -1,6 +1,6 @@
 /* What a worker does when ACKs have come or a timer has run out, as long as nothing unusual is among it. */
-#ifndef GRADBED_AGGREGATION_TURN_H
-#define GRADBED_AGGREGATION_TURN_H
+#ifndef GRADBED_AGGREGATION_FAST_PATH_H
+#define GRADBED_AGGREGATION_FAST_PATH_H
 
 #include "frames.h"
 #include "packing.h"
@@ -35,7 +35,7 @@ struct gb_worker {
 };
 
 /* ACKs first, `count` rows of frames; then what is due, in `out`. When something is due next, or one of the above. */
-int64_t gb_worker_turn(struct gb_worker *, const uint8_t *frames, uint64_t stride, const uint32_t *lengths, int64_t count,
-                       int64_t now_us);
+int64_t gb_worker_fast_path(struct gb_worker *, const uint8_t *frames, uint64_t stride, const uint32_t *lengths,
+                            int64_t count, int64_t now_us);
 
 #endif

@@ -1,5 +1,5 @@
-/* A worker's turn (turn.h). */
-#include "turn.h"
+/* A worker's fast path (fast_path.h). */
+#include "fast_path.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static void send_due(struct gb_worker *worker, int64_t now_us) {
                      (uint64_t)worker->layout.frame_bytes, NULL, (uint64_t)worker->sent);
 }
 
-int64_t gb_worker_turn(struct gb_worker *worker, const uint8_t *frames, uint64_t stride, const uint32_t *lengths,
-                       int64_t count, int64_t now_us) {
+int64_t gb_worker_fast_path(struct gb_worker *worker, const uint8_t *frames, uint64_t stride, const uint32_t *lengths,
+                            int64_t count, int64_t now_us) {
     worker->sent = 0;
     for (int64_t i = 0; i < count; i++)
         if (lengths[i] != worker->layout.frame_bytes || !is_known(worker, frames + (uint64_t)i * stride))
