@@ -96,7 +96,7 @@ class Results:
 
     @property
     def verdict(self) -> str:
-        """Of all trials together, the worst: "model" (virtual clock), "valid", "doubtful", "invalid", "unknown"."""
+        """The worst of all trials: "simulated" (virtual clock), "valid", "unknown", "degraded" or "invalid"."""
         from gradbed.experiments.results.study_results import worst
 
         return worst(trial.row["verdict"] for trial in self._results.trials)

@@ -1,1 +1,1 @@
-"""What all figures share: style, intervals, marks of doubtful trials, files."""
+"""What all figures share: style, intervals, marks of degraded trials, files."""

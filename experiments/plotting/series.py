@@ -1,6 +1,6 @@
 """Draw measured series with intervals.
 
-Filled markers are valid results or those of the virtual clock, hollow ones are doubtful.
+Filled markers are valid results or those of the virtual clock, hollow ones are degraded.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def draw_series(
     """Draw one series in the colour and marker of its number.
 
     Estimates have 95 % intervals and are joined by a line (without x_of), dashed once all colours are taken; with
-    bar_width they are bars. Doubtful points have hollow markers. Points of which every repetition is invalid are
+    bar_width they are bars. Degraded points have hollow markers. Points of which every repetition is invalid are
     crosses off the line, and say only that something ran there. An interval that leaves the possible range is cut
     there, and a small arrow takes the place of its cap.
 
@@ -108,7 +108,7 @@ def draw_series(
     if x_of is None:
         axes.plot([x for x, *_ in measured], [i.estimate for _, i, *_ in measured], line, color=colour, zorder=2)
     for x, interval, verdict, values in measured:
-        fill = "white" if verdict in ("doubtful", "unknown") else colour
+        fill = "white" if verdict in ("degraded", "unknown") else colour
         if bar_width is not None:
             axes.bar([x], [interval.estimate], bar_width, facecolor=fill, edgecolor=colour, zorder=1)
         _draw_estimate(axes, x, interval, possible, colour, None if bar_width is not None else marker, fill, values)
@@ -235,7 +235,7 @@ def explain_marks(axes: Any, verdicts: Iterable[str]) -> None:
     if any(line.get_marker() == OTHER_CLOCK and line.get_markersize() == OPEN["markersize"] for line in axes.lines):
         axes.plot([], [], OTHER_CLOCK, color="grey", **OPEN, label="Mininet, real time")
     found = set(verdicts)
-    if {"doubtful", "unknown"} & found:
-        axes.plot([], [], "o", color="grey", markerfacecolor="white", label="doubtful or unknown (machine)")
+    if {"degraded", "unknown"} & found:
+        axes.plot([], [], "o", color="grey", markerfacecolor="white", label="degraded or unknown (host)")
     if "invalid" in found:
         axes.plot([], [], "x", color="grey", label="invalid")

@@ -261,7 +261,7 @@ class VirtualMonitor:
         return {}
 
     def report(self, socket_drops: int, socket_packets: int) -> ValidityReport:
-        return ValidityReport(ValidityMeasures(), "model")
+        return ValidityReport(ValidityMeasures(), "simulated")
 
 
 class _Hosts:

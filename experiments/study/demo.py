@@ -33,7 +33,7 @@ from gradbed.experiments.tables.metric import Metric
 FILE = "demo.yaml"
 ALIKE = 0.005
 """A change below this share is none that a sentence tells."""
-TRUSTED = ("model", "valid")
+TRUSTED = ("simulated", "valid")
 """Verdicts of runs whose times are the network's."""
 MOST_COLUMNS = 100
 """Of text: longer lines are hard to read, however wide the terminal is."""
@@ -111,11 +111,13 @@ def _say(console: Console, what: str, lines: Sequence[str]) -> None:
 
 
 def meanings(study: Study, demo: DemoSection, results: StudyResults) -> list[str]:
-    """A sentence for each metric of which the demo says something, as far as it has values; instead, if the machine
-    had a part in them, how to have the network's."""
+    """Return a sentence for each metric that the demo comments on and that has values.
+
+    If the host affected the results, return instead how to get those of the network.
+    """
     if not all(trial.row["verdict"] in TRUSTED for trial in results.trials):
         return [
-            "This machine had a part in the numbers above, so they show little of the network. On any machine: "
+            "The host affected the results above, so they show little of the network. On any machine: "
             f"gradbed demo {study.head.system} --clock virtual"
         ]
     found = compared(study.head, list(demo.says), results)

@@ -10,11 +10,11 @@ from typing import Any, Literal
 # ---- What was measured ----
 
 
-VerdictWord = Literal["model", "valid", "unknown", "doubtful", "invalid"]
-"""model: the virtual clock, no machine involved. unknown: too little could be measured to say."""
+VerdictWord = Literal["simulated", "valid", "unknown", "degraded", "invalid"]
+"""simulated: the virtual clock, no machine involved. unknown: too little could be measured to say."""
 
 
-GRAVITY: Sequence[VerdictWord] = ("model", "valid", "unknown", "doubtful", "invalid")
+GRAVITY: Sequence[VerdictWord] = ("simulated", "valid", "unknown", "degraded", "invalid")
 """From the best verdict to the worst."""
 
 
@@ -103,16 +103,16 @@ class Limit:
     """What is measured, for messages."""
     value: Callable[[ValidityMeasures], float | None]
     """Returns the value, or None if it cannot be told."""
-    doubtful: float
-    """Value from which on a run is doubtful."""
+    degraded: float
+    """Value from which on a run is degraded."""
     invalid: float
     """Value from which on a run is invalid."""
     unit: str = "%"
 
     def words(self, value: float) -> str:
         if self.unit == "%":
-            return f"{self.what} {100 * value:.3g} % (limit {100 * self.doubtful:g} %)"
-        return f"{self.what} {value:.3g} {self.unit} (limit {self.doubtful:g})"
+            return f"{self.what} {100 * value:.3g} % (limit {100 * self.degraded:g} %)"
+        return f"{self.what} {value:.3g} {self.unit} (limit {self.degraded:g})"
 
 
 def _in_packets(name: str) -> Callable[[ValidityMeasures], float | None]:
@@ -161,17 +161,17 @@ def judge(measures: ValidityMeasures) -> ValidityReport:
     """Return the verdict of the worst rule; reasons name every rule that was broken, invalidating ones first, and at
     last other programs, if they may be the cause. Where no rule is broken, but neither the timers of links nor a
     backlogged link tell whether the machine kept up, the verdict is unknown."""
-    broken: dict[VerdictWord, list[str]] = {"invalid": [], "doubtful": []}
+    broken: dict[VerdictWord, list[str]] = {"invalid": [], "degraded": []}
     for limit in LIMITS:
         value = limit.value(measures)
         if value is None:
             continue
         if value >= limit.invalid:
             broken["invalid"].append(limit.words(value))
-        elif value >= limit.doubtful:
-            broken["doubtful"].append(limit.words(value))
-    verdict: VerdictWord = "invalid" if broken["invalid"] else "doubtful" if broken["doubtful"] else "valid"
-    reasons = [*broken["invalid"], *broken["doubtful"]]
+        elif value >= limit.degraded:
+            broken["degraded"].append(limit.words(value))
+    verdict: VerdictWord = "invalid" if broken["invalid"] else "degraded" if broken["degraded"] else "valid"
+    reasons = [*broken["invalid"], *broken["degraded"]]
     if verdict == "valid" and _in_packets("late_p99_us")(measures) is None and measures.link_achieved is None:
         return ValidityReport(measures, "unknown", (NO_EVIDENCE,))
     others = measures.machine_others or 0.0

@@ -34,13 +34,13 @@ def test_nothing_in_the_tree_knows_it(outside: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_one_point(outside: Path, tmp_path: Path) -> None:
+def test_one_trial(outside: Path, tmp_path: Path) -> None:
     options = ["--topology", "fat-tree:4", "--packets", "20", "--flow-rate-mbps", "5"]
     ended = run_well("run", "tiny", "--clock", "virtual", *options, "--output", tmp_path, PYTHONPATH=outside)
     (trial,) = rows(tmp_path / "tiny" / "latest" / "trials.csv")
     assert (trial["received_packets"], trial["counted_packets"], trial["delivered"]) == ("160", "160", "1.0")
     assert float(trial["throughput_bps"]) == pytest.approx(5e6, rel=0.001)
-    assert trial["verdict"] == "model"
+    assert trial["verdict"] == "simulated"
     assert {row["agrees"] for row in rows(tmp_path / "tiny" / "latest" / "hosts.csv")} == {"True"}
     assert "packets that receivers counted" in ended.stdout
 

@@ -50,7 +50,7 @@ def _above(results: StudyResults, section: FigureSection) -> list[str]:
 # ---- Goals ----
 
 
-KEPT_UP = ("valid", "model")
+KEPT_UP = ("valid", "simulated")
 
 
 @dataclass(frozen=True)

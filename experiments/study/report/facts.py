@@ -240,25 +240,25 @@ def _summary(plan: SwitchPlan) -> str:
 
 
 SHORT: Mapping[VerdictWord, str] = {
-    "model": "Time is simulated, so no machine had a part in the numbers",
-    "valid": "In real time, and the machine kept up",
-    "unknown": "In real time; whether the machine kept up is not known",
-    "doubtful": "In real time, and the machine may have had a part in the numbers",
-    "invalid": "In real time, and the machine was too slow for the network",
+    "simulated": "Simulated time: the results do not depend on the host",
+    "valid": "Real time, and the host kept up",
+    "unknown": "Real time; whether the host kept up is not known",
+    "degraded": "Real time, and the host may have affected the results",
+    "invalid": "Real time, and the host was too slow for the network",
 }
 """Beside the verdict, wherever it stands alone."""
 
 MEANING: Mapping[VerdictWord, str] = {
-    "model": "The virtual clock: time was computed from event to event, so the machine had no part in the numbers. "
-    "The same run gives the same numbers again, to the last byte. What a real machine adds is not in them.",
-    "valid": "Real time, and the machine kept up: links sent at their rates, timers were on time, and there were "
-    "processors enough. The numbers are those of the network.",
-    "unknown": "Real time, but too little could be measured to say whether the machine kept up, such as where no "
+    "simulated": "Simulated time (virtual clock): time goes from event to event, so the results do not depend on the "
+    "host. The same run gives the same results again, to the last byte. Delays of a real host are not included.",
+    "valid": "Real time, and the host kept up: links sent at their rates, timers were on time, and there were "
+    "processors enough. The results are those of the network.",
+    "unknown": "Real time, but too little could be measured to say whether the host kept up, for example because no "
     "link has a rate.",
-    "doubtful": "Real time, and a measure of the machine went over its first limit. The numbers may be those of the "
-    "network, or partly of the machine: run it again with nothing else running, or at a smaller scale.",
-    "invalid": "Real time, and the machine was the limit, not the network. Means and figures leave such trials out. "
-    "Run it again at a smaller scale (--scale), or on the virtual clock.",
+    "degraded": "Real time, and a measure of the host went over its first limit. The results may be affected by the "
+    "host: run again with nothing else running, or at a smaller scale.",
+    "invalid": "Real time, and the host was the limit, not the network. Means and figures leave such trials out. "
+    "Run again at a smaller scale (--scale), or on the virtual clock.",
 }
 
 
@@ -294,10 +294,10 @@ def measures(run: Run) -> HtmlTable | None:
         worst = f"{factor * max(values):.3g}{unit}" if values else "not measured"
         limits = [
             "never" if bound == float("inf") else f"{factor * bound:g}{unit}"
-            for bound in (limit.doubtful, limit.invalid)
+            for bound in (limit.degraded, limit.invalid)
         ]
         rows.append((limit.what.rstrip(":"), worst, *limits))
-    columns = ("measure", "worst trial", "doubtful from", "invalid from")
+    columns = ("measure", "worst trial", "degraded from", "invalid from")
     return plain_table("Measures of the machine", columns, rows, columns[1:])
 
 

@@ -152,8 +152,8 @@ def closing(row: Row, of_job: Sequence[Row], figure: Path, beside: bool) -> list
         row: of the table of trials.
         beside: whether the trial's result on the other clock has been shown.
     """
-    trusted = row["verdict"] in ("model", "valid")
-    clock = " --clock virtual" if row["verdict"] == "model" else ""  # who has no root needs none next time either
+    trusted = row["verdict"] in ("simulated", "valid")
+    clock = " --clock virtual" if row["verdict"] == "simulated" else ""  # who has no root needs none next time either
     what_next = f"{COMMAND} run aggregation{clock} --programmable 4 --baselines parameter-server,ring"
     if not trusted and not beside:
         what_next = f"{COMMAND} run aggregation --clock virtual   (the network's times, on any machine)"

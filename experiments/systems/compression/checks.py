@@ -38,7 +38,7 @@ def unexpected(phase: CompressionPhase, found: PhaseResult) -> Iterator[str]:
         if missing := sorted(set(phase.names) - report.received.keys()):
             yield f"round {number + 1}: nothing of {missing[0]} is in the sum, though nothing has happened"
         # On the real clock the machine may have kept packets waiting.
-        if configuration.clock == "virtual" and configuration.ratio.rule == "repaired":
+        if configuration.clock == "virtual" and configuration.ratio.rule == "corrected":
             for name, reported in report.exchanged.items():
                 if reported["planned_bytes"] < reported["total_bytes"]:
                     yield f"round {number + 1}, {name}: a part was left out, though nothing has happened"

@@ -55,8 +55,8 @@ class RatioSection(Section):
     """Rule for the fraction that is sent when the rate falls during a gradient; times are nominal."""
 
     rule: RatioRule = option(
-        "repaired",
-        "What is kept when the rate falls: none (all), source (as published) or repaired (corrected).",
+        "corrected",
+        "What is kept when the rate falls: none (all), source (as published) or corrected (corrected).",
         name="ratio",
     )
     initial_rate: Literal["iteration", "run"] = option(

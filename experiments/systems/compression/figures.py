@@ -12,7 +12,7 @@ from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.hosts.systems.compression.rate import repaired_ratio, source_ratio
+from gradbed.hosts.systems.compression.rate import corrected_ratio, source_ratio
 
 Row = Mapping[str, Any]
 
@@ -74,7 +74,7 @@ RULES_OVER_TIME = {
 def name_of(row: Row) -> str:
     """Return the series of a trial in figure 2."""
     rule = row["ratio.rule"]
-    return RULES_OVER_TIME[row["ratio.initial_rate"] if rule == "repaired" else rule]
+    return RULES_OVER_TIME[row["ratio.initial_rate"] if rule == "corrected" else rule]
 
 
 def what_happens(row: Row) -> str:
@@ -126,7 +126,7 @@ def _draw_trial(axes: Sequence[Any], trial: TrialRecord, name: str, of_it: str) 
 # Figure 5: the ratio that each rule chooses against the rate that is left, beside its formula.
 
 
-RULE_NAMES = {"none": "none", "source": "as published", "repaired": "corrected"}
+RULE_NAMES = {"none": "none", "source": "as published", "corrected": "corrected"}
 SENT, SUM_SHARE = 0.15, 1 / 8
 """Fractions of the gradient for the curves of the formulas.
 
@@ -136,7 +136,7 @@ They are what is sent when the rule decides, and the sum's share of it with eigh
 
 RULES: dict[str, Callable[..., float]] = {
     "source": source_ratio,
-    "repaired": functools.partial(repaired_ratio, sum_share=SUM_SHARE),
+    "corrected": functools.partial(corrected_ratio, sum_share=SUM_SHARE),
 }
 
 

@@ -89,7 +89,7 @@ class PlanOnlyTrial(Trial[ShuffleConfiguration]):
         shuffles = islice(draw(self.task, self.topology).instances, self.configuration.shuffle.shuffles)
         failures: list[str] = []
         found = [self._planned(number, instance, failures) for number, instance in enumerate(shuffles, start=1)]
-        return TrialResult(metrics=means(found), failures=failures, validity=ValidityReport(verdict="model"))
+        return TrialResult(metrics=means(found), failures=failures, validity=ValidityReport(verdict="simulated"))
 
     def _planned(self, number: int, instance: ShuffleInstance, failures: list[str]) -> dict[str, Value]:
         """Return the metrics of one shuffle; its schedule is checked like those that are sent."""

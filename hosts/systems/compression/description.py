@@ -12,7 +12,7 @@ from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 
-RatioRule = Literal["none", "source", "repaired"]
+RatioRule = Literal["none", "source", "corrected"]
 Pacing = Literal["none", "even", "active", "aimd"]
 """none: as fast as the window allows. even: the server link's rate over all workers, as the source has it. active:
 over those that are still sending. aimd: from that on by congestion marks."""
@@ -31,7 +31,7 @@ class CompressionJob(CollectiveJob):
     error_feedback: bool = True
     momentum: float = Field(default=0.0, ge=0, lt=1)
     warm_up_rounds: int = Field(default=0, ge=0)
-    ratio: RatioRule = "repaired"
+    ratio: RatioRule = "corrected"
     initial_rate: Literal["iteration", "run"] = "iteration"
     """R0: the first rate of the gradient, or the highest of these in the run so far."""
     ratio_floor: float = Field(default=0.01, ge=0, le=1)

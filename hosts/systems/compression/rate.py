@@ -157,7 +157,7 @@ class RateAdaptation:
     """Watches one gradient after the other.
 
     The source's rule decides once for each gradient, at the first settled rate of the worker's own bytes, whatever it
-    is. The repaired rule decides whenever a rate settles below that of the last plan (at first the initial rate) by
+    is. The corrected rule decides whenever a rate settles below that of the last plan (at first the initial rate) by
     more than twice the threshold, since either may be off by that: from then on the plan is what is left, at the rate
     that was found. It watches what the server gets of each worker that still sends, in the mean: what a worker loses
     to another is not lost. Only if that has not fallen it looks at its own bytes, and not even then where windows or
@@ -265,7 +265,7 @@ class RateAdaptation:
         self._level_bps = settled_bps
         share_bytes = message.sum_bytes / len(self._job.workers)
         rates = (level_bps, settled_bps)
-        ratio = repaired_ratio(sent_bytes, message.planned_bytes, *rates, self._job.ratio_floor, share_bytes)
+        ratio = corrected_ratio(sent_bytes, message.planned_bytes, *rates, self._job.ratio_floor, share_bytes)
         return Decision(ratio, level_bps, settled_bps)
 
 
@@ -337,7 +337,7 @@ class Pace:
 
 
 def source_ratio(sent: float, total: float, initial_rate: float, rate: float) -> float:
-    """The source's formula to the letter: (sent + remaining x (R0 - R) / R0) / total.
+    """Return the ratio as published: (sent + remaining x (R0 - R) / R0) / total.
 
     sent, total: bytes of the gradient that have been sent, and all of them. An unchanged rate gives sent / total, so
     that nothing more is sent; the more the rate falls, the more is kept. Not limited to 0 to 1.
@@ -351,7 +351,7 @@ SUM_MOST = 0.5
 """Of what the rate would still carry of a gradient, the part that is given up at most for the sum."""
 
 
-def repaired_ratio(
+def corrected_ratio(
     sent: float, total: float, initial_rate: float, rate: float, floor: float = 0.0, sum_share: float = 0.0
 ) -> float:
     """(sent + remaining x min(1, R / R0)) / total, of what is left at least the part `floor`.

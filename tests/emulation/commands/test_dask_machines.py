@@ -142,5 +142,5 @@ def test_a_sweep_outlives_its_client_and_a_worker(cluster: Cluster) -> None:
 
 
 @pytest.mark.nightly
-def test_a_sweep_of_long_points_does(cluster: Cluster) -> None:
+def test_a_sweep_of_long_trials_does(cluster: Cluster) -> None:
     check_sweep(cluster, milliseconds=5000, are_long=True)

@@ -56,7 +56,7 @@ def test_a_killed_sweep_goes_on_and_decides_the_same_again(tmp_path: Path) -> No
     for suffix in ("png", "svg", "pdf"):
         assert (first / f"throughput.{suffix}").stat().st_size > 1000
     found = rows(first / "trials.csv")
-    assert {row["verdict"] for row in found} <= {"valid", "unknown", "doubtful", "invalid"}
+    assert {row["verdict"] for row in found} <= {"valid", "unknown", "degraded", "invalid"}
     for row in found:
         # Nominal, as all that the tables hold.
         assert (float(row["link_rate_bps"]), float(row["scale_factor"])) == (50e6, 0.2)

@@ -93,7 +93,8 @@ def test_a_script_sends_compressed_gradients(tmp_path: Path) -> None:
     """All ranks have the weights of a single process, bit for bit: nothing of what is held back gets lost or into
     another place, though DDP hands over its buckets in another order from the second pass on."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    options = ["--workers", str(WORKERS), "--compress", f"topk:{PART}", "--ratio", "repaired", "--topology", "star:3"]
+    topology = ["--workers", str(WORKERS), "--topology", "star:3"]
+    options = [*topology, "--compress", f"topk:{PART}", "--ratio", "corrected"]
     script = ["--", "--steps", str(STEPS), "--batch", str(SAMPLES), "--report", str(tmp_path)]
     command = ["run", "torch", "examples/torch_digits.py", *options, "--output", str(tmp_path), *script]
     ended = run_well(*command)

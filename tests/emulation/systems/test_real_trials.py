@@ -56,7 +56,7 @@ SLOW = {HYBRID, CASES[4][1]}
         for case in CASES
     ],
 )
-def test_one_point(system: str, options: str, is_right: Callable[[Row], bool], tmp_path: Path) -> None:
+def test_one_trial(system: str, options: str, is_right: Callable[[Row], bool], tmp_path: Path) -> None:
     if "openflow" in options and shutil.which("ovs-vswitchd") is None:
         pytest.skip("needs Open vSwitch")
     trial = real_trial(system, options, tmp_path)

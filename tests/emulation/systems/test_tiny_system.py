@@ -12,7 +12,7 @@ from tests.tiny import install_tiny
 pytestmark = pytest.mark.root
 
 
-def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
+def test_one_trial_on_the_real_clock(tmp_path: Path) -> None:
     install_tiny(tmp_path / "outside")
     options = ["--topology", "leaf-spine:2,2,2", "--packets", "20", "--scale", "0.2", "--others", "forward"]
     run_well("run", "tiny", *options, "--output", tmp_path, PYTHONPATH=tmp_path / "outside")

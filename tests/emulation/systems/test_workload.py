@@ -42,7 +42,7 @@ THREE_SWITCHES: dict[str, Any] = {
 
 
 @in_sandbox
-def test_one_point_on_the_real_clock(tmp_path: Path) -> None:
+def test_one_trial_on_the_real_clock(tmp_path: Path) -> None:
     result = run(tmp_path, program={"registers": ["seen"]}, expect={"register:seen[1]": 200}, **SECTIONS)
     assert list(result.failures) == []
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (200, 200)

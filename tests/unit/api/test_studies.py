@@ -66,7 +66,7 @@ def test_it_is_the_study_that_a_file_describes(place: Path) -> None:
 @pytest.mark.thorough
 def test_its_results_are_frames_of_the_rows_that_are_stored(place: Path) -> None:
     results = study(figures={"loads": {"x": "traffic.load", "y": "p50_us"}}).run(jobs=1)
-    assert (results.ok, results.failures, results.verdict) == (True, [], "model")
+    assert (results.ok, results.failures, results.verdict) == (True, [], "simulated")
     frame = results.frame
     assert list(frame["traffic.load"]) == [0.1, 0.1, 0.4, 0.4]
     assert list(frame["seed"]) == [1, 2, 1, 2]
@@ -163,7 +163,7 @@ print(len(gb.Study.from_file("study.yaml").run(jobs=2)))
 
 
 @pytest.mark.thorough
-def test_a_script_needs_no_guard_for_points_side_by_side(place: Path) -> None:
+def test_a_script_needs_no_guard_for_trials_side_by_side(place: Path) -> None:
     """Each of the processes that run trials would otherwise run the script again."""
     (place / "script.py").write_text(SCRIPT)
     ended = subprocess.run(

@@ -125,7 +125,7 @@ def test_the_same_trouble_everywhere_is_one_line_and_status_2(tmp_path: Path, gr
     assert "Traceback" not in said.err
 
 
-def test_a_system_is_a_command_that_runs_one_point(tmp_path: Path, gradbed_here: GradbedHere) -> None:
+def test_a_system_is_a_command_that_runs_one_trial(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     arguments = ("run", "coins", "--output", str(tmp_path))
     said = gradbed_here(*arguments, "--count", "4", "--bias", "1")
     assert said.status == 0 and "4 heads" in said.out

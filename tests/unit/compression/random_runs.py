@@ -51,7 +51,7 @@ def faults(draw: st.DrawFn, workers: int) -> list[dict[str, Any]]:
 @st.composite
 def configurations(draw: st.DrawFn) -> dict[str, Any]:
     workers, compress = draw(st.integers(1, 5)), draw(st.sampled_from(COMPRESSORS))
-    rules = ["none"] if compress in UNCUT else ["none", "repaired", "repaired", "source"]
+    rules = ["none"] if compress in UNCUT else ["none", "corrected", "corrected", "source"]
     trouble = draw(st.sampled_from([{}, {}, {"loss": 0.03}, {"duplicate": 0.05}, {"queue_packets": 4}]))
     return {
         "topology": {"kind": f"star:{workers + 1}", "link": trouble},

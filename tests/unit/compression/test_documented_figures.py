@@ -12,13 +12,13 @@ from tests.unit.documented_figures import figure_data, said
 DOCUMENT = "docs/compression.md"
 WORKERS = (4, 8, 16)
 ROWS: Mapping[str, Mapping[str, Any]] = {
-    "undisturbed, B1/N": {"pacing": "even", "rule": "repaired", "compress": "none", "faults": "[]"},
+    "undisturbed, B1/N": {"pacing": "even", "rule": "corrected", "compress": "none", "faults": "[]"},
     "neither pacing nor compression": {"pacing": "none", "rule": "none", "compress": "none"},
     "pacing alone, B1/N": {"pacing": "even", "rule": "none", "compress": "none"},
-    "compression alone, repaired": {"pacing": "none", "rule": "repaired", "compress": "none"},
-    "both, B1/N": {"pacing": "even", "rule": "repaired", "compress": "none"},
-    "both, AIMD": {"pacing": "aimd", "rule": "repaired", "compress": "none"},
-    "the source's rule to the letter, B1/N": {"pacing": "even", "rule": "source", "compress": "none"},
+    "compression alone, corrected": {"pacing": "none", "rule": "corrected", "compress": "none"},
+    "both, B1/N": {"pacing": "even", "rule": "corrected", "compress": "none"},
+    "both, AIMD": {"pacing": "aimd", "rule": "corrected", "compress": "none"},
+    "the rule as published, B1/N": {"pacing": "even", "rule": "source", "compress": "none"},
     "`topk:0.1`, B1/N": {"pacing": "even", "rule": "none", "compress": "topk:0.1"},
     "`topk:0.01`, B1/N": {"pacing": "even", "rule": "none", "compress": "topk:0.01"},
 }
@@ -43,7 +43,7 @@ def test_iteration_times(name: str) -> None:
     said(DOCUMENT, table_row(name))
 
 
-def test_the_repaired_rule_keeps_the_time() -> None:
+def test_the_corrected_rule_keeps_the_time() -> None:
     longer = [
         trial("both, B1/N", workers)["iteration_time_s"] / trial("undisturbed, B1/N", workers)["iteration_time_s"]
         for workers in WORKERS
@@ -51,7 +51,7 @@ def test_the_repaired_rule_keeps_the_time() -> None:
     said(DOCUMENT, "takes {:.2f}, {:.2f} and {:.2f} times as long as undisturbed".format(*longer))
 
 
-@pytest.mark.parametrize(("rule", "name"), [("source", "source, to the letter"), ("repaired", "repaired")])
+@pytest.mark.parametrize(("rule", "name"), [("source", "as published"), ("corrected", "corrected")])
 def test_ratios(rule: str, name: str) -> None:
     """The study's order is that of the rates, from a tenth to all."""
     rows = figure_data("compression_5_ratio").rows(rule=rule)
@@ -66,7 +66,7 @@ def step(rule: str, initial_rate: str, load: float) -> Mapping[str, Any]:
 @pytest.mark.parametrize(("load", "words"), [(0.0, "is halved"), (0.5, "carries datagrams")])
 def test_the_longest_iterations_of_the_step(load: float, words: str) -> None:
     none, iteration, run = (
-        step(*at, load) for at in (("none", "iteration"), ("repaired", "iteration"), ("repaired", "run"))
+        step(*at, load) for at in (("none", "iteration"), ("corrected", "iteration"), ("corrected", "run"))
     )
     cells = [
         f"{1e3 * each['longest_iteration_s']:.0f} ms, {each['longest_queue']} packets"
@@ -108,9 +108,9 @@ def test_neighbours() -> None:
         ]
         return f"{min(found):.2g} to {max(found):.2g} times"
 
-    repaired = faster("compression alone, repaired", "both, B1/N", "both, AIMD")
-    said(DOCUMENT, f"the repaired rule at half of the rate: {repaired} less (figure 1)")
-    said(DOCUMENT, f"{repaired} the gradients in a second with the repaired rule")
+    corrected = faster("compression alone, corrected", "both, B1/N", "both, AIMD")
+    said(DOCUMENT, f"the corrected rule at half of the rate: {corrected} less (figure 1)")
+    said(DOCUMENT, f"{corrected} the gradients in a second with the corrected rule")
     said(
         DOCUMENT, f"{faster('`topk:0.1`, B1/N')} less with `topk:0.1`, {faster('`topk:0.01`, B1/N')} with `topk:0.01`"
     )

@@ -24,7 +24,7 @@ background: {from_ms: 1, duration_ms: 4}
 workload: {kind: training, workers: 2, rounds: 2, hidden_units: 16}
 sweep:
   zip:
-    ratio.rule: [none, source, repaired, repaired]
+    ratio.rule: [none, source, corrected, corrected]
     ratio.initial_rate: [iteration, iteration, iteration, run]
     transport.pacing: [none, even, even, aimd]
     transport.protocol: [packets, packets, packets, packets]
@@ -58,7 +58,7 @@ def test_it_is_drawn(name: str, folder: Path) -> None:
     assert (folder / f"{name}.png").stat().st_size > 0
 
 
-def test_points_have_the_names_of_what_they_do(folder: Path) -> None:
+def test_trials_have_the_names_of_what_they_do(folder: Path) -> None:
     rows = [trial.row for trial in load_results(folder).trials]
     names = ["neither", "as published, B1/N", "corrected, B1/N", "corrected, AIMD"]
     assert [variant(row) for row in rows] == names

@@ -121,10 +121,10 @@ def test_a_queue_of_a_packet_for_each_worker_suffices_if_workers_are_paced(worke
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
-def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> None:
+def test_the_corrected_rule_costs_less_than_a_point_of_accuracy(seed: int) -> None:
     """The link loses half of its rate early in the training and all gradients are cut from then on."""
     accuracies = {}
-    for rule, faults in (("none", []), ("repaired", less(50, at_ms=100))):
+    for rule, faults in (("none", []), ("corrected", less(50, at_ms=100))):
         found = run(
             seed,
             ratio={"rule": rule, "initial_rate": "run", "interval_us": 2000},
@@ -133,9 +133,9 @@ def test_the_repaired_rule_costs_less_than_a_point_of_accuracy(seed: int) -> Non
         )
         assert found.failures == []
         accuracies[rule] = found.metrics["accuracy"]
-        if rule == "repaired":
+        if rule == "corrected":
             assert found.metrics["ratio"] < 0.85  # type: ignore[operator]
-    assert accuracies["repaired"] >= accuracies["none"] - 0.01  # type: ignore[operator]
+    assert accuracies["corrected"] >= accuracies["none"] - 0.01  # type: ignore[operator]
 
 
 # ---- Pacing ----

@@ -1,4 +1,4 @@
-"""The source's rule to the letter, the repaired one and its invariants, and when a worker applies them."""
+"""The source's rule to the letter, the corrected one and its invariants, and when a worker applies them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradbed.hosts.systems.compression.rate import Backlog, RateAdaptation, RateMonitor, repaired_ratio, source_ratio
+from gradbed.hosts.systems.compression.rate import Backlog, RateAdaptation, RateMonitor, corrected_ratio, source_ratio
 from gradbed.hosts.systems.compression.transport import News
 from tests.unit.compression.jobs import job_of
 
@@ -24,42 +24,42 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 @patient
 @given(TOTALS, PARTS, RATES, st.floats(0, 3))
-def test_the_repaired_ratio_lies_between_what_is_sent_and_all(
+def test_the_corrected_ratio_lies_between_what_is_sent_and_all(
     total: int, part: float, initial: float, of_it: float
 ) -> None:
     sent = part * total
-    assert sent / total <= repaired_ratio(sent, total, initial, of_it * initial) * (1 + 1e-12)
-    assert repaired_ratio(sent, total, initial, of_it * initial) <= 1
+    assert sent / total <= corrected_ratio(sent, total, initial, of_it * initial) * (1 + 1e-12)
+    assert corrected_ratio(sent, total, initial, of_it * initial) <= 1
 
 
 @patient
 @given(TOTALS, PARTS, RATES, st.floats(0, 3), st.floats(0, 3))
-def test_the_repaired_ratio_never_falls_as_the_rate_rises(
+def test_the_corrected_ratio_never_falls_as_the_rate_rises(
     total: int, part: float, initial: float, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
-    ratios = [repaired_ratio(part * total, total, initial, each * initial) for each in (low, high)]
+    ratios = [corrected_ratio(part * total, total, initial, each * initial) for each in (low, high)]
     assert ratios[0] <= ratios[1]
 
 
 @patient
 @given(TOTALS, st.floats(0, 0.999), RATES)
-def test_the_repaired_ratio_is_1_exactly_if_the_rate_has_not_fallen_or_nothing_is_left(
+def test_the_corrected_ratio_is_1_exactly_if_the_rate_has_not_fallen_or_nothing_is_left(
     total: int, part: float, initial: float
 ) -> None:
-    assert repaired_ratio(part * total, total, initial, initial) == 1
-    assert repaired_ratio(part * total, total, initial, 2 * initial) == 1
-    assert repaired_ratio(total, total, initial, initial / 2) == 1
-    assert repaired_ratio(part * total, total, initial, 0.9 * initial) < 1
+    assert corrected_ratio(part * total, total, initial, initial) == 1
+    assert corrected_ratio(part * total, total, initial, 2 * initial) == 1
+    assert corrected_ratio(total, total, initial, initial / 2) == 1
+    assert corrected_ratio(part * total, total, initial, 0.9 * initial) < 1
 
 
 @patient
 @given(TOTALS, st.floats(0, 0.99), RATES, st.floats(0.001, 1))
-def test_the_repaired_rule_takes_as_long_as_if_the_rate_had_not_fallen(
+def test_the_corrected_rule_takes_as_long_as_if_the_rate_had_not_fallen(
     total: int, part: float, initial: float, of_it: float
 ) -> None:
     sent, rate = part * total, of_it * initial
-    kept = repaired_ratio(sent, total, initial, rate) * total
+    kept = corrected_ratio(sent, total, initial, rate) * total
     assert sent / initial + (kept - sent) / rate == pytest.approx(total / initial, rel=1e-9)
 
 
@@ -70,26 +70,26 @@ def test_with_the_sum_an_iteration_takes_as_long_as_if_the_rate_had_not_fallen(
 ) -> None:
     """But for what would take more than half of the rest of the gradient."""
     sent, rate, share = part * total, of_it * initial, share * total
-    alone = repaired_ratio(sent, total, initial, rate) * total - sent
-    kept = repaired_ratio(sent, total, initial, rate, sum_share=share) * total - sent
+    alone = corrected_ratio(sent, total, initial, rate) * total - sent
+    kept = corrected_ratio(sent, total, initial, rate, sum_share=share) * total - sent
     if kept > 0.5000001 * alone:
         assert sent / initial + (kept + share) / rate == pytest.approx((total + share) / initial, rel=1e-6)
     assert 0.4999999 * alone <= kept <= alone * (1 + 1e-9)
 
 
 def test_the_floor_is_a_part_of_what_is_left() -> None:
-    assert repaired_ratio(40, 100, 10, 0) == 0.4
-    assert repaired_ratio(40, 100, 10, 0, floor=0.5) == 0.7
+    assert corrected_ratio(40, 100, 10, 0) == 0.4
+    assert corrected_ratio(40, 100, 10, 0, floor=0.5) == 0.7
 
 
 def test_the_source_keeps_more_the_more_the_rate_falls_and_nothing_more_if_it_does_not() -> None:
     assert source_ratio(20, 100, 10, 10) == 0.2
     assert source_ratio(20, 100, 10, 1) == pytest.approx(0.92)
-    assert source_ratio(20, 100, 10, 5) == repaired_ratio(20, 100, 10, 5) == 0.6  # they agree here alone
+    assert source_ratio(20, 100, 10, 5) == corrected_ratio(20, 100, 10, 5) == 0.6  # they agree here alone
 
 
 def test_an_empty_gradient_is_sent_as_a_whole() -> None:
-    assert source_ratio(0, 0, 10, 5) == repaired_ratio(0, 0, 10, 5) == 1
+    assert source_ratio(0, 0, 10, 5) == corrected_ratio(0, 0, 10, 5) == 1
 
 
 # ---- Readings ----
@@ -236,7 +236,7 @@ class Watched:
         return found
 
 
-def test_the_repaired_rule_decides_when_a_rate_settles_below_the_last_plan() -> None:
+def test_the_corrected_rule_decides_when_a_rate_settles_below_the_last_plan() -> None:
     watched = Watched()
     assert watched.decisions([100, 100, 50, 50, 50, 25, 25, 25]) == [None, None, None, 0.55, None, None, 0.55, None]
     settled = [reading["settled"] for reading in watched.made.readings]
@@ -267,7 +267,7 @@ def test_a_fall_for_all_is_read_of_all_together(pacing: str) -> None:
     assert decisions == [None, None, None, 0.55, None]
 
 
-def test_the_repaired_rule_lets_a_rate_that_rises_or_wavers_alone() -> None:
+def test_the_corrected_rule_lets_a_rate_that_rises_or_wavers_alone() -> None:
     assert Watched().decisions([100, 102, 98, 97, 200, 200, 99, 100]) == [None] * 8
     # Of two readings in turn both are below.
     assert Watched(settled_within=0.1).decisions([100, 100, 79, 81, 100]) == [None] * 5

@@ -39,7 +39,7 @@ def test_without_compression_training_is_that_of_one_process() -> None:
 
 @pytest.mark.commit_cases(3)
 @pytest.mark.parametrize("pacing", ["none", "even", "active", "aimd"])
-@pytest.mark.parametrize("rule", ["none", "source", "repaired"])
+@pytest.mark.parametrize("rule", ["none", "source", "corrected"])
 def test_every_pacing_goes_with_every_rule(pacing: str, rule: str) -> None:
     found = run(
         topology={"kind": "star:5"},

@@ -23,7 +23,7 @@ from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.validity.verdict import ValidityMeasures, ValidityReport, VerdictWord
 
-DOUBTFUL = ValidityReport(verdict="doubtful", reasons=("made so",))
+DEGRADED = ValidityReport(verdict="degraded", reasons=("made so",))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_fastest_valid_rate_less_a_margin() -> None:
-    factor, carried, trials = find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 20 else DOUBTFUL)
+    factor, carried, trials = find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 20 else DEGRADED)
     assert carried == 20
     assert factor == pytest.approx(SAFETY * 0.2)
     assert [trial.rate_mbps for trial in trials] == [*RATES_MBPS[: RATES_MBPS.index(20) + 1], 30, 30]
@@ -46,7 +46,7 @@ def test_a_machine_that_carries_the_nominal_rate_runs_at_it() -> None:
 
 
 def test_one_bad_run_is_not_believed() -> None:
-    verdicts: dict[float, list[VerdictWord]] = {10.0: ["doubtful", "valid"]}
+    verdicts: dict[float, list[VerdictWord]] = {10.0: ["degraded", "valid"]}
     factor, carried, _ = find_factor(
         lambda rate: ValidityReport(verdict=verdicts.get(rate, ["valid"] * 2).pop(0) if rate <= 30 else "invalid")
     )
@@ -55,7 +55,7 @@ def test_one_bad_run_is_not_believed() -> None:
 
 
 def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
-    factor, carried, trials = find_factor(lambda rate: DOUBTFUL)
+    factor, carried, trials = find_factor(lambda rate: DEGRADED)
     assert carried == RATES_MBPS[0]
     assert factor == pytest.approx(SAFETY * 0.05)
     assert len(trials) == 2
@@ -64,7 +64,7 @@ def test_a_machine_that_carries_nothing_gets_the_slowest_rate() -> None:
 def test_what_is_stored_is_the_scale_of_studies(capsys: pytest.CaptureFixture[str]) -> None:
     assert study_scale() == Scale(UNCALIBRATED_FACTOR)
     assert "sudo ./gradbed calibrate" in capsys.readouterr().err
-    calibration.store(*find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 50 else DOUBTFUL))
+    calibration.store(*find_factor(lambda rate: ValidityReport(verdict="valid") if rate <= 50 else DEGRADED))
     assert study_scale() == Scale(0.4)
     assert capsys.readouterr().err == ""
 
@@ -108,7 +108,7 @@ def test_trials_take_about_as_long_at_every_rate(
     rate_mbps: float, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    found = ValidityReport(ValidityMeasures(machine_others=0.25), "doubtful", ("made so", "and so"))
+    found = ValidityReport(ValidityMeasures(machine_others=0.25), "degraded", ("made so", "and so"))
 
     def run_single_trial(system: str, configuration: Any, scale: Scale) -> TrialRecord:
         asked.append((system, configuration.workload.rounds, scale, configuration.clock))

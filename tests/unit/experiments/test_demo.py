@@ -56,7 +56,7 @@ def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
 
 
 @pytest.mark.parametrize(("is_swept", "told"), [(False, ["begun", "report"]), (True, ["report", "begun", "report"])])
-def test_one_point_and_what_stands_beside_it_have_a_report_once_there_is_a_result(
+def test_one_trial_and_what_stands_beside_it_have_a_report_once_there_is_a_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_swept: bool, told: list[str]
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
@@ -124,11 +124,11 @@ def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
     assert f"figure: {folder / 'demo.png'}" in printed and (folder / "demo.png").stat().st_size > 10_000
     assert printed.index("means:") < printed.index("figure:") < printed.index("next: ./gradbed run shuffle")
 
-    # What the machine had a part in shows nothing of the network.
+    # Results that the host affected show nothing of the network.
     study, demo = load_demo("shuffle")
     results = load_results(folder)
     assert len(meanings(study, demo, results)) == len(demo.says)
     trial = results.trials[0]
-    doubtful = replace(trial, values={**trial.values, "verdict": "doubtful"})
-    (line,) = meanings(study, demo, replace(results, trials=(doubtful, *results.trials[1:])))
+    degraded = replace(trial, values={**trial.values, "verdict": "degraded"})
+    (line,) = meanings(study, demo, replace(results, trials=(degraded, *results.trials[1:])))
     assert "gradbed demo shuffle --clock virtual" in line

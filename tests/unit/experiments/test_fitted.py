@@ -12,7 +12,7 @@ from gradbed.experiments.tables.console import FittedTable
 WIDTHS = (200, 120, 100, 80, 60, 40)
 CELLS = [
     ["least-loaded", "0.3323", "4.98 ± 0.12 ms", "5.72 ± 0.01 ms", "-0.168 (-45.0%)", "[1, 2]", "model, 1 left out"],
-    ["fixed-plane", "0.5", "1 s", "2 s", "=", "[3]", "model"],
+    ["fixed-plane", "0.5", "1 s", "2 s", "=", "[3]", "simulated"],
 ]
 TITLES = ["policy", "accepted load", "latency", "p99", "largest link load", "place", "verdict"]
 

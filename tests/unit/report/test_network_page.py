@@ -66,7 +66,7 @@ def test_the_page_says_over_which_time_loads_are(folder: Path, page: HtmlPage) -
     for row in ends:
         (told_ms,) = re.findall(rf"{row['phase']}; loads from 0 s to ([\d.]+) ms", page.text)
         assert float(told_ms) == pytest.approx(float(row["time_us"]) / 1e3, rel=1e-3)
-    assert "Time is simulated" in page.text
+    assert "Simulated time" in page.text
 
 
 def test_after_a_warm_up_loads_are_of_what_follows_it(tmp_path: Path) -> None:

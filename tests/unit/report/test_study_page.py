@@ -31,7 +31,7 @@ STUDY = """
 name: tosses
 title: Heads & tails
 system: coins
-coins: {verdict: doubtful, ends: ENDS}
+coins: {verdict: degraded, ends: ENDS}
 sweep: {product: {coins.count: [20, 40]}}
 repetitions: 3
 metrics: [heads, throughput_bps]
@@ -90,14 +90,14 @@ def test_it_asks_what_the_file_asks_and_says_how_far_to_trust_it(tmp_path: Path,
     assert 'Does a coin <b>know</b> its bias & "count"? It is thrown.' in page.text
     assert "<b>know" not in text and "no part of the question" not in page.text
     assert "6 of 6 trials are done." in page.text and coin.CoinSystem.report.assurance in page.text
-    assert "doubtful 6 trials" in page.text and "made so (6 trials)" in page.text
+    assert "degraded 6 trials" in page.text and "made so (6 trials)" in page.text
     fields = dict(
         zip(
             *(page.table("Configuration that differs from the defaults").column(c) for c in ("field", "value")),
             strict=True,
         )
     )
-    assert fields == {"coins.count": "20, 40", "coins.verdict": "doubtful"}
+    assert fields == {"coins.count": "20, 40", "coins.verdict": "degraded"}
 
 
 def test_its_parts_are_in_order_and_its_links_lead_to_files(tmp_path: Path, gradbed_here: GradbedHere) -> None:
@@ -143,7 +143,7 @@ def test_a_study_that_ended_badly_has_a_page_that_says_so(
     assert coin.CoinSystem.report.assurance not in text
 
 
-def test_nothing_is_assured_where_a_point_failed_and_no_goal_is_missed(
+def test_nothing_is_assured_where_a_trial_failed_and_no_goal_is_missed(
     tmp_path: Path, gradbed_here: GradbedHere
 ) -> None:
     without_goals = STUDY.replace("goals: {many: {metric: heads, at_most: 15}}\n", "")
@@ -262,6 +262,6 @@ def test_a_large_study_is_a_page_of_a_few_megabytes(tmp_path: Path, gradbed_here
 def test_the_index_says_what_runs_found(tmp_path: Path, gradbed_here: GradbedHere) -> None:
     _, folder = run(tmp_path, gradbed_here)
     summary = json.loads((folder / "report.json").read_text())
-    assert (summary["verdict"], summary["planned"], summary["done"], summary["failed"]) == ("doubtful", 6, 6, 1)
+    assert (summary["verdict"], summary["planned"], summary["done"], summary["failed"]) == ("degraded", 6, 6, 1)
     text = HtmlPage.of(tmp_path / "results" / "index.html").text
-    assert "Heads & tails" in text and "doubtful" in text and "1 failed" in text
+    assert "Heads & tails" in text and "degraded" in text and "1 failed" in text

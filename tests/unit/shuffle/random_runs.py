@@ -43,7 +43,7 @@ SCHEDULERS = [
     "coded-master",
     "coded-largest",
     "hop-aware",
-    "hop-aware-loans-counted",
+    "hop-aware-corrected",
     "improved",
 ]
 

@@ -88,7 +88,7 @@ def test_schedules_alone_are_drawn_too(tmp_path: Path) -> None:
     results = load_results(folder)
     assert networks(results) == ["star:9", "bcube:3,1"]
     rows = [trial.row for trial in results.trials]
-    assert len(rows) == 12 and all(row["schedule_s"] > 0 and row["verdict"] == "model" for row in rows)
+    assert len(rows) == 12 and all(row["schedule_s"] > 0 and row["verdict"] == "simulated" for row in rows)
     for row in rows:
         assert max(row["packet_bound_hops"], row["cut_bound_hops"]) == row["bound_hops"] <= row["hops"]
     assert {label(row) for row in rows} >= {"improved, star:9", "coded-master, bcube:3,1"}

@@ -195,7 +195,7 @@ def forgetful(agents: Callable[[ShuffleJob], list[AgentSpec]]) -> Callable[[Shuf
 @pytest.mark.parametrize(
     "spoil", [wrong_byte, kept_too_much, kept_too_little, on_another_tree, hops_off_by_one, needs_forgotten]
 )
-def test_what_goes_wrong_is_a_failure_of_the_point(
+def test_what_goes_wrong_is_a_failure_of_the_trial(
     spoil: Callable[[pytest.MonkeyPatch], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = spoil(monkeypatch)

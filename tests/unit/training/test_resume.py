@@ -12,7 +12,7 @@ from gradbed.experiments.systems.training.configuration import TrainingConfigura
 LAYER = "layer -1 {us} NONE 0 0 NONE 0 0 ALLREDUCE 100000 10\n"
 
 
-def test_another_trace_is_another_point(tmp_path: Path) -> None:
+def test_another_trace_is_another_trial(tmp_path: Path) -> None:
     trace = tmp_path / "trace.txt"
 
     def of_trace(us: int, **configuration: object) -> str:
@@ -25,7 +25,7 @@ def test_another_trace_is_another_point(tmp_path: Path) -> None:
     assert of_trace(5000, topology={"kind": "star:4"}) != before
 
 
-def test_a_trace_that_is_gone_is_still_a_point(tmp_path: Path) -> None:
+def test_a_trace_that_is_gone_is_still_a_trial(tmp_path: Path) -> None:
     """Which says so when it runs."""
     gone = TrainingConfiguration.model_validate({"workload": {"trace": str(tmp_path / "none.txt")}})
     assert digest(identity("training", TrialSpec({}, 1, 1, gone), Scale()))

@@ -31,7 +31,7 @@ def identity(folder: Path, **program: object) -> str:
 
 
 @pytest.mark.parametrize("file", ["program.p4", "parts/ports.p4", "parts/numbers.p4"])
-def test_a_file_that_is_included_at_any_depth_makes_another_point(folder: Path, file: str) -> None:
+def test_a_file_that_is_included_at_any_depth_makes_another_trial(folder: Path, file: str) -> None:
     before = identity(folder)
     assert identity(folder) == before
     changed = folder / file
@@ -73,7 +73,7 @@ def test_programs_that_a_topology_file_names_bring_what_they_include(folder: Pat
     assert of_both() != before
 
 
-def test_a_program_that_is_wrong_is_still_a_point(folder: Path) -> None:
+def test_a_program_that_is_wrong_is_still_a_trial(folder: Path) -> None:
     """The trial says what is wrong."""
     (folder / "program.p4").write_text('#include "missing.p4"\n')
     before = identity(folder)

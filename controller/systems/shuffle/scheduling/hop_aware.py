@@ -56,7 +56,7 @@ class HopAware:
 
     @property
     def name(self) -> str:
-        return "hop-aware-loans-counted" if self.count_loans else "hop-aware"
+        return "hop-aware-corrected" if self.count_loans else "hop-aware"
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)

@@ -79,7 +79,7 @@ NO_TABLE = {
 LONG = "of all processors other programs used 44.8 % (limit 30 %), and of all packets 3.2 % came late (limit 1 %)"
 CALIBRATION: dict[str, Any] = {
     "require_root": lambda command: None,
-    "find_factor": lambda run_at, show: (0.05, 5.0, show(CalibrationRun(5.0, "doubtful", (LONG,)))),
+    "find_factor": lambda run_at, show: (0.05, 5.0, show(CalibrationRun(5.0, "degraded", (LONG,)))),
     "store": lambda *found: "calibration.json",
 }
 """In place of measuring."""

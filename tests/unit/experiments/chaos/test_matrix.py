@@ -70,7 +70,7 @@ def stored(
             *({"phase": "in-network", "what": "fault", "name": f"{name} ...", "time_us": 5e9} for name in faults),
         ],
     }
-    return TrialRecord("digest", 1, {"verdict": "model", "scale_factor": scale}, tables, {}, list(failures))
+    return TrialRecord("digest", 1, {"verdict": "simulated", "scale_factor": scale}, tables, {}, list(failures))
 
 
 def verdict(fault: str, found: TrialRecord | str, tmp_path: Path) -> tuple[str, float | None]:

@@ -16,7 +16,7 @@ from gradbed.experiments.systems.aggregation.system import AggregationConfigurat
 SCALE = Scale(0.1)
 LINK_BPS = 10_000_000
 FRAGMENTS = 100
-VERDICTS = ("valid", "valid", "doubtful", "invalid")
+VERDICTS = ("valid", "valid", "degraded", "invalid")
 
 
 def made_up_run(number: int, folder: Path) -> tuple[Study, StudyResults]:

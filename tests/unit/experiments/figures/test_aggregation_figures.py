@@ -28,12 +28,12 @@ def test_every_figure_is_drawn_from_its_study(number: int, tmp_path: Path) -> No
     written = draw_figures(results, study.head.figures, study.system.metrics)
     assert sorted(path.suffix for path in written) == [".pdf", ".png", ".svg"]
     text = next(path for path in written if path.suffix == ".svg").read_text()
-    assert "doubtful or unknown (machine)" in text
+    assert "degraded or unknown (host)" in text
     if number in (1, 2, 3, 4):
         assert "bound of the linear program" in text
 
 
-def test_the_full_studies_repeat_every_point_with_seeds_of_its_own() -> None:
+def test_the_full_studies_repeat_every_trial_with_seeds_of_its_own() -> None:
     from gradbed.experiments.study.loading import load_study
 
     studies = studies_of("aggregation")

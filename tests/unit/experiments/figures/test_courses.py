@@ -21,7 +21,7 @@ SHARE = {"accuracy": Metric("", "test accuracy", possible=(0.0, 1.0))}
 def trial(way: str, repetition: int, accuracies: list[float | None], *, other_clock: bool = False) -> TrialRecord:
     """A run of two seconds a step, whose rows are in another order."""
     rows = [{"step": n, "span_s": 2.0, "accuracy": found} for n, found in enumerate(accuracies, 1)]
-    row = {"clock": "virtual", "scale_factor": 1, "verdict": "model"}
+    row = {"clock": "virtual", "scale_factor": 1, "verdict": "simulated"}
     stored = TrialRecord(f"{way}{repetition}", 1, row, {"steps": rows[::-1]}, {}, [])
     return stored.at({"way": way}, repetition, other_clock)
 

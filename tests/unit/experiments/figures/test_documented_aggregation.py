@@ -16,7 +16,7 @@ LINK_BPS = 1e8
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_the_points_of_each_study(number: int) -> None:
+def test_the_trials_of_each_study(number: int) -> None:
     """Those that run: places that mean the same are one."""
     path = studies_of("aggregation")[number]
     full, quick = (

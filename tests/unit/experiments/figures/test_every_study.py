@@ -36,6 +36,6 @@ def test_it_is_readable(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     files = RunFiles(run.path)
     for item in planned:
         row = {name: float(drawn.random()) for name in study.system.metrics}
-        row |= {"clock": "virtual", "scale_factor": 1.0, "verdict": "model", "failures": ""}
+        row |= {"clock": "virtual", "scale_factor": 1.0, "verdict": "simulated", "failures": ""}
         files.write(TrialRecord(item.digest, item.seed, row, {}, {}, []))
     assert len(draw_figures(load_results(run.path), figures, study.system.metrics)) == len(figures)

@@ -57,7 +57,7 @@ def test_a_legend_that_is_in_nobodys_way_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("values", "bars"), [((1.0, 2.0), 0), ((1.0, 2.0, 3.0), 1)])
 def test_of_two_repetitions_the_values_are_drawn_and_no_interval(values: tuple[float, ...], bars: int) -> None:
     with style.figure() as (_, [axes]):
-        draw_series(axes, [SeriesPoint(1, values, (), "model")], label="a", number=0)
+        draw_series(axes, [SeriesPoint(1, values, (), "simulated")], label="a", number=0)
         dashes = [
             list(line.get_ydata()) for line in axes.lines if line.get_marker() == "_" and line.get_markersize() == 7
         ]

@@ -12,16 +12,16 @@ PHASES = [
 ]
 
 
-@pytest.mark.parametrize("verdict", ["model", "valid"])
+@pytest.mark.parametrize("verdict", ["simulated", "valid"])
 def test_three_lines_with_what_it_means(verdict: str) -> None:
     means, figure, following = closing({"verdict": verdict}, PHASES, Path("figure.png"), beside=False)
     assert "1/8 of the gradient bytes" in means
     assert "a round takes 25% of the time" in means
     assert "figure.png" in figure
-    assert ("--clock virtual" in following) == (verdict == "model")
+    assert ("--clock virtual" in following) == (verdict == "simulated")
 
 
-@pytest.mark.parametrize("verdict", ["unknown", "doubtful", "invalid"])
+@pytest.mark.parametrize("verdict", ["unknown", "degraded", "invalid"])
 def test_times_of_a_busy_machine_are_not_claimed(verdict: str) -> None:
     means, _, following = closing({"verdict": verdict}, PHASES, Path("figure.png"), beside=False)
     assert "1/8 of the gradient bytes" in means

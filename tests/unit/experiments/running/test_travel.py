@@ -41,7 +41,7 @@ def task_of(study: Path, results: Path) -> TrialTask:
     return TrialTask(trial.configuration, trial.seed, Scale(), results, system="workload", digest="digest")
 
 
-def test_a_point_runs_where_none_of_its_files_are(tmp_path: Path) -> None:
+def test_a_trial_runs_where_none_of_its_files_are(tmp_path: Path) -> None:
     task = task_of(put(tmp_path / "people"), tmp_path / "here")
     here = run_task(task)
     assert isinstance(here, TrialRecord) and not here.failures
@@ -79,7 +79,7 @@ def test_of_a_network_that_a_link_leads_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*FILES, MATRIX} - {STUDY}))
-def test_every_file_is_part_of_what_identifies_a_point(tmp_path: Path, name: str) -> None:
+def test_every_file_is_part_of_what_identifies_a_trial(tmp_path: Path, name: str) -> None:
     study = put(tmp_path)
     before = first(study).configuration.canonical()
     with (tmp_path / name).open("a") as file:

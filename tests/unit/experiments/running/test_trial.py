@@ -45,7 +45,7 @@ def test_right_sums_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert status == 0
     (trial,) = results.trials
     assert trial.failures == []
-    assert trial.row["verdict"] == "model"
+    assert trial.row["verdict"] == "simulated"
     rounds = results.table("rounds")
     assert [row["phase"] for row in rounds] == [
         name for name in ("parameter server", "in-network", "ring") for _ in range(ROUNDS)
@@ -223,7 +223,7 @@ def test_frames_that_sockets_dropped_reach_the_verdict_and_the_accounts(
 
     def report(self: VirtualMonitor, socket_drops: int, socket_packets: int) -> ValidityReport:
         told.append((socket_drops, socket_packets))
-        return ValidityReport(verdict="model")
+        return ValidityReport(verdict="simulated")
 
     monkeypatch.setattr(VirtualRuntime, "stop_agents", drop)
     monkeypatch.setattr(VirtualMonitor, "report", report)

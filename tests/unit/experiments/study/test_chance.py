@@ -18,7 +18,7 @@ def repetitions(tmp_path: Path, text: str) -> list[int]:
     return [trial.repetition for trial in load_study(tmp_path / "study.yaml").trials]
 
 
-def test_only_points_with_chance_are_repeated(tmp_path: Path) -> None:
+def test_only_trials_with_chance_are_repeated(tmp_path: Path) -> None:
     swept = "sweep: {product: {coins.bias: [0, 0.5, 1]}}"
     assert repetitions(tmp_path, swept) == [0, 0, 1, 2, 0]
 

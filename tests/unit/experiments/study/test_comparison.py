@@ -89,7 +89,7 @@ def test_three_values_are_each_compared_with_the_first(tmp_path: Path) -> None:
     assert [column.header for column in table.columns] == ["metric", "2", "4", "4 - 2", "8", "8 - 2"]
 
 
-def test_points_that_failed_count_only_where_there_are_no_others(tmp_path: Path) -> None:
+def test_trials_that_failed_count_only_where_there_are_no_others(tmp_path: Path) -> None:
     text = "name: a\nsystem: coins\ncompare: coins.ends\nsweep: {product: {coins.ends: ['', edge]}}"
     study, results = ran(tmp_path, text)
     (comparison,) = found(study, results)

@@ -76,7 +76,7 @@ def test_a_log_axis_begins_above_0_at_the_height_that_is_there(monkeypatch: pyte
     assert medians(axes) == []
 
 
-def test_values_of_points_are_those_of_good_repetitions() -> None:
+def test_values_of_trials_are_those_of_good_repetitions() -> None:
     bad = trial("slow", 7, verdict="invalid"), trial("slow", 8, failures=1)
     axes = drawn(*(trial("slow", n) for n in range(4)), *bad, x="wait_s")
     assert curves(axes) == [([0, 0, 1, 2, 3], [0, 0.25, 0.5, 0.75, 1])]

@@ -22,15 +22,15 @@ QUANTITIES = {
     "total_time_s": "time of a training with a slow peer",
 }
 
-with (ROOT / "docs" / "data" / "mininet_points.csv").open(newline="", encoding="utf-8") as _file:
-    POINTS = [row for row in csv.DictReader(_file) if row["metric"]]
+with (ROOT / "docs" / "data" / "mininet_trials.csv").open(newline="", encoding="utf-8") as _file:
+    TRIALS = [row for row in csv.DictReader(_file) if row["metric"]]
 
 
 @pytest.mark.parametrize(
-    ("system", "metric"), sorted({(row["study"].split("_")[0], row["metric"]) for row in POINTS})
+    ("system", "metric"), sorted({(row["study"].split("_")[0], row["metric"]) for row in TRIALS})
 )
 def test_a_row(system: str, metric: str) -> None:
-    found = [row for row in POINTS if row["study"].startswith(system) and row["metric"] == metric]
+    found = [row for row in TRIALS if row["study"].startswith(system) and row["metric"] == metric]
     ratios = [float(row["real"]) / float(row["virtual"]) for row in found]
     assert all(ratio > 0 for ratio in ratios), "trials without a measurement are no ratios"
     valid = sum(row["verdict"] == "valid" for row in found)

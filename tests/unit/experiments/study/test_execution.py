@@ -82,7 +82,7 @@ def counting(counted: Path) -> Callable[..., Outcome]:
 
 
 @pytest.mark.thorough
-def test_a_point_on_the_virtual_clock_stands_still_while_the_other_measures(
+def test_a_trial_on_the_virtual_clock_stands_still_while_the_other_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = tmp_path / "counted"
@@ -135,7 +135,7 @@ def both(folder: Path, monkeypatch: pytest.MonkeyPatch, real: Callable[..., Outc
 
 
 @pytest.mark.thorough
-def test_what_the_other_of_two_points_starts_is_not_left_behind(
+def test_what_the_other_of_two_trials_starts_is_not_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = tmp_path / "started"

@@ -1,4 +1,4 @@
-"""What figures show of trials that are valid, doubtful and invalid, read back from matplotlib's own objects."""
+"""What figures show of trials that are valid, degraded and invalid, read back from matplotlib's own objects."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tests.unit.experiments.study import coin  # noqa: F401  # registers the sys
 
 POINTS = [
     SeriesPoint(1, (1.0, 2.0, 3.0), (), "valid"),
-    SeriesPoint(2, (4.0,), (9.0,), "doubtful"),
+    SeriesPoint(2, (4.0,), (9.0,), "degraded"),
     SeriesPoint(3, (), (5.0, 6.0), "invalid"),
 ]
 
 
-def test_doubtful_points_are_hollow_and_invalid_ones_crosses_off_the_line() -> None:
+def test_degraded_values_are_hollow_and_invalid_ones_crosses_off_the_line() -> None:
     with figure() as (_, [axes]):
         draw_series(axes, POINTS, label="greedy", number=0, possible=(None, None))
-        line, valid, doubtful, crosses = (
+        line, valid, degraded, crosses = (
             axes.lines[0],
             axes.containers[0].lines[0],
             axes.containers[1].lines[0],
@@ -45,7 +45,7 @@ def test_doubtful_points_are_hollow_and_invalid_ones_crosses_off_the_line() -> N
         assert list(line.get_xdata()) == [1, 2]
         assert list(line.get_ydata()) == [2, 4]
         assert valid.get_markerfacecolor() == valid.get_color()
-        assert doubtful.get_markerfacecolor() == "white"
+        assert degraded.get_markerfacecolor() == "white"
         assert list(crosses.get_ydata()) == [5, 6]
         # t(0.975, 2) * 1 / sqrt(3) on either side of the mean; a single run has no interval.
         low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
@@ -75,7 +75,7 @@ system: coins
 coins: {count: 20}
 sweep:
   product:
-    coins.verdict: [valid, doubtful, invalid]
+    coins.verdict: [valid, degraded, invalid]
     coins.bias: [0.2, 0.8]
 repetitions: 3
 metrics: [heads, limit]
@@ -101,7 +101,7 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     assert {path: path.read_bytes() for path in written} == first
     # A label that is longer than its axis has several lines.
     svg = " ".join(re.sub("<(?!!--)[^>]*>", "", (results.folder / "heads.svg").read_text()).split())
-    words = ("Coins", "coins that showed heads", "doubtful or unknown (machine)", "bound", "bias", "interval of 3")
+    words = ("Coins", "coins that showed heads", "degraded or unknown (host)", "bound", "bias", "interval of 3")
     for text in words:
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
@@ -138,7 +138,7 @@ def test_the_table_at_the_end(tmp_path: Path) -> None:
     study = load_study(file)
     table = summary_table(study, load_results(run_trials(study, Scale(), RunOptions(tmp_path)).folder))
     cells = [list(column.cells) for column in table.columns]
-    assert cells[0] == ["valid", "valid", "doubtful", "doubtful", "invalid", "invalid"]
+    assert cells[0] == ["valid", "valid", "degraded", "degraded", "invalid", "invalid"]
     assert [cell.split(",")[0] for cell in cells[-1]] == cells[0]
     assert [cell.strip("()") for cell in cells[3]] == ["20"] * 6
 
@@ -221,7 +221,7 @@ def test_data_of_figures_are_one_small_table(tmp_path: Path) -> None:
     rows = read_csv(write_figure_data(study, results))
     assert [(row["coins.verdict"], row["coins.bias"], row["repetitions"]) for row in rows] == [
         (verdict, bias, count)
-        for verdict, count in (("valid", "3"), ("doubtful", "3"), ("invalid", "0"))
+        for verdict, count in (("valid", "3"), ("degraded", "3"), ("invalid", "0"))
         for bias in ("0.2", "0.8")
     ]
     heads = [[trial.row["heads"] for trial in results.trials[3 * place : 3 * place + 3]] for place in range(4)]

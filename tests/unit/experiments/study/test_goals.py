@@ -50,8 +50,8 @@ def verdict(*trials: TrialRecord) -> str:
         ({"rate": 0.65}, "met"),
         ({"rate": 0.7 * (1 + 1e-9)}, "met"),
         ({"rate": 0.55}, "missed"),
-        ({"rate": 0.55, "verdict": "model"}, "missed"),
-        ({"rate": 0.55, "verdict": "doubtful"}, "open"),
+        ({"rate": 0.55, "verdict": "simulated"}, "missed"),
+        ({"rate": 0.55, "verdict": "degraded"}, "open"),
         ({"rate": 0.8, "verdict": "invalid"}, "exceeded"),
         ({"rate": 0.65, "failures": ["not the sum"]}, "wrong"),
         ({"rate": None}, "open"),
@@ -95,8 +95,8 @@ def on_both_clocks(virtual: list[float], real: list[float], **row: Any) -> str:
         ([2.0], [2.04], {}, "met"),
         ([2.0], [2.1], {}, "exceeded"),
         ([2.0], [1.9], {}, "missed"),
-        ([2.0], [2.1], {"verdict": "doubtful"}, "open"),
-        ([2.0], [1.9], {"verdict": "doubtful"}, "open"),
+        ([2.0], [2.1], {"verdict": "degraded"}, "open"),
+        ([2.0], [1.9], {"verdict": "degraded"}, "open"),
         ([2.0], [2.0], {"failures": ["not the sum"]}, "wrong"),
         ([2.0], [], {}, "open"),
         # Intervals: 2 +- 2.48 * 0.1 each, 2.2 +- 0.25 and 2.6 +- 0.25.
@@ -154,8 +154,8 @@ def test_what_bench_throughput_asks_for() -> None:
     assert {trial.configuration.clock for trial in study.trials} == {"real"}
 
 
-def test_a_point_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = iter(["doubtful", "valid", "doubtful", "doubtful", "valid"])
+def test_a_trial_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter(["degraded", "valid", "degraded", "degraded", "valid"])
 
     def run(task: TrialTask, bars: bool, **how_it_is_watched: object) -> TrialRecord:
         return TrialRecord(task.digest, 1, {"verdict": next(found)}, {}, {}, [])
@@ -165,5 +165,5 @@ def test_a_point_is_measured_again_while_the_machine_cannot_keep_up(monkeypatch:
     ended = [
         (task.digest, outcome.values["verdict"]) for task, outcome in SandboxedExecutor(tasks).results(lambda _: None)
     ]  # type: ignore[union-attr]
-    assert ended == [("a", "valid"), ("b", "doubtful")]
+    assert ended == [("a", "valid"), ("b", "degraded")]
     assert list(found) == ["valid"]

@@ -57,7 +57,7 @@ def test_product_axes_are_combined_and_zip_axes_go_in_step(tmp_path: Path) -> No
     assert configuration.topology.link.rate_mbps == 10
 
 
-def test_without_a_sweep_there_is_one_point_for_each_seed(tmp_path: Path) -> None:
+def test_without_a_sweep_there_is_one_trial_for_each_seed(tmp_path: Path) -> None:
     trials = load(tmp_path, "name: one\nsystem: coins\nseeds: [7, 5]\nrepetitions: 2\n").trials
     assert [trial.seed for trial in trials] == [7, 5]
 

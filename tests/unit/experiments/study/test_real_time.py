@@ -49,7 +49,7 @@ def made_up(study: Study, folder: Path) -> StudyResults:
     return load_results(run.path)
 
 
-def test_the_same_share_of_different_points_is_repeated_every_time(file: Path) -> None:
+def test_the_same_share_of_different_trials_is_repeated_every_time(file: Path) -> None:
     trials = load_study(file).trials
     repeated = [trial for trial in trials if trial.other_clock]
     assert [trial.configuration.clock for trial in trials] == ["virtual"] * 20 + ["real"] * 2

@@ -139,14 +139,14 @@ def test_resume_keeps_what_an_extended_study_shares(tmp_path: Path, trace: Path)
 
 
 @pytest.mark.parametrize("change", ["seeds: [1, 3]", "coins: {bias: 0.9}", "topology: {link: {delay_us: 51}}"])
-def test_resume_does_not_take_other_points_for_these(tmp_path: Path, trace: Path, change: str) -> None:
+def test_resume_does_not_take_other_trials_for_these(tmp_path: Path, trace: Path, change: str) -> None:
     run(tmp_path, STUDY)
     trace.unlink()
     run(tmp_path, STUDY + change, resume=True)
     assert len(runs(trace)) == (3 if "seeds" in change else 6)
 
 
-def test_another_scale_makes_other_points(tmp_path: Path, trace: Path) -> None:
+def test_another_scale_makes_other_trials(tmp_path: Path, trace: Path) -> None:
     run(tmp_path)
     trace.unlink()
     run(tmp_path, resume=True, factor=0.5)
@@ -158,7 +158,7 @@ def test_resume_without_an_earlier_run_starts_anew(tmp_path: Path, capfd: pytest
     assert "nothing to go on with" in capfd.readouterr().err
 
 
-def test_points_that_mean_the_same_run_once(tmp_path: Path, trace: Path) -> None:
+def test_trials_that_mean_the_same_run_once(tmp_path: Path, trace: Path) -> None:
     done = run(tmp_path, STUDY.replace("coins.count: [1, 2, 3]", "coins.ignored: [1, 2, 3]"))
     assert runs(trace) == ["10 1", "10 2"]
     assert [p.row["coins.ignored"] for p in done.done] == [1, 1, 2, 2, 3, 3]
@@ -169,11 +169,11 @@ ENDINGS = STUDY.replace(
     """  zip:
     coins.count: [1, 2, 3, 4, 5]
     coins.ends: [edge, broken, '', stuck, '']
-    coins.verdict: [valid, valid, invalid, valid, doubtful]""",
+    coins.verdict: [valid, valid, invalid, valid, degraded]""",
 )
 
 
-def test_a_point_that_breaks_is_told_and_does_not_stop_the_others(
+def test_a_trial_that_breaks_is_reported_and_does_not_stop_the_others(
     tmp_path: Path, trace: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     done = run(tmp_path, ENDINGS)
@@ -201,11 +201,11 @@ def test_resume_repeats_what_failed_or_was_invalid_after_what_is_missing(
     again = run(tmp_path, ENDINGS, resume=True)
     assert again.folder == first.folder
     assert "3 of 5 trials are done; 2 of them failed or were invalid, and are run again" in capfd.readouterr().err
-    # What broke left no file: it is missing. A doubtful trial is worth keeping.
+    # What broke left no file: it is missing. A degraded trial is worth keeping.
     assert runs(trace) == ["2 1", "4 1", "1 1", "3 1"]
 
 
-def test_the_same_trouble_in_every_point_ends_the_study(tmp_path: Path, trace: Path) -> None:
+def test_the_same_trouble_in_every_trial_ends_the_study(tmp_path: Path, trace: Path) -> None:
     broken = STUDY + "coins: {ends: broken}\n"
     with pytest.raises(UserError, match=r"^count=1, seed 2: RuntimeError: the coin rolled away$"):
         run(tmp_path, broken)
@@ -264,7 +264,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert len((done.folder / "trials.csv").read_text().splitlines()) == 3
 
 
-def test_large_tables_are_not_written_after_every_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_are_not_written_after_every_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A trial takes a second here, and tables take ten: they are written first and last, not 30 times."""
     clock_s = 0.0
     written: list[int] = []
@@ -290,7 +290,7 @@ def test_large_tables_are_not_written_after_every_point(tmp_path: Path, monkeypa
 
 
 @pytest.mark.thorough
-def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, trace: Path) -> None:
+def test_sigkill_in_the_middle_costs_only_the_trial_that_ran(tmp_path: Path, trace: Path) -> None:
     slow = STUDY + "coins: {sleep_s: 0.2}\n"
     (tmp_path / "study.yaml").write_text(slow)
     program = (
@@ -315,20 +315,20 @@ def test_sigkill_in_the_middle_costs_only_the_point_that_ran(tmp_path: Path, tra
 
 def test_what_figures_are_given(tmp_path: Path) -> None:
     text = STUDY.replace(
-        "coins.count: [1, 2, 3]", "coins.verdict: [valid, doubtful, invalid]\n    coins.count: [7, 8]"
+        "coins.count: [1, 2, 3]", "coins.verdict: [valid, degraded, invalid]\n    coins.count: [7, 8]"
     )
     results = load_results(run(tmp_path, text).folder)
     series = results.series("coins.count", "heads", "coins.verdict")
     assert [trial.x for trial in series["valid"]] == [7, 8]
     assert [trial.verdict for trials in series.values() for trial in trials] == [
-        "valid", "valid", "doubtful", "doubtful", "invalid", "invalid",
+        "valid", "valid", "degraded", "degraded", "invalid", "invalid",
     ]  # fmt: skip
-    assert all(len(trial.values) == 2 for trial in series["doubtful"])
+    assert all(len(trial.values) == 2 for trial in series["degraded"])
     assert all(trial.values == () and len(trial.invalid) == 2 for trial in series["invalid"])
     assert len(results.table("throws")) == 6 * (7 + 8)
 
 
-def test_a_stored_point_survives_its_file(tmp_path: Path) -> None:
+def test_a_stored_trial_survives_its_file(tmp_path: Path) -> None:
     done = run(tmp_path)
     stored = done.done[0]
     data = json.loads((done.folder / "trials" / f"{stored.digest}.json").read_text())

@@ -33,7 +33,7 @@ def digest() -> str:
 
 
 @pytest.mark.parametrize("name", PART)
-def test_what_a_point_runs_is_part_of_it(tree: Path, name: str) -> None:
+def test_what_a_trial_runs_is_part_of_it(tree: Path, name: str) -> None:
     before = digest()
     assert digest() == before
     (tree / name).write_text("second\n")

@@ -42,7 +42,7 @@ def test_a_machine_that_keeps_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "doubtful", "invalid", "word"),
+    ("name", "degraded", "invalid", "word"),
     [
         ("machine_busy", 0.93, 0.99, "the run itself used"),
         ("machine_stolen", 0.05, 0.20, "hypervisor"),
@@ -58,8 +58,8 @@ def test_a_machine_that_keeps_up() -> None:
         ("socket_drops", 1, 100, "lost in sockets"),
     ],
 )
-def test_each_rule(name: str, doubtful: float, invalid: float, word: str) -> None:
-    for value, verdict in ((doubtful, "doubtful"), (invalid, "invalid")):
+def test_each_rule(name: str, degraded: float, invalid: float, word: str) -> None:
+    for value, verdict in ((degraded, "degraded"), (invalid, "invalid")):
         report = judge(replace(GOOD, **{name: value}))
         assert report.verdict == verdict
         assert len(report.reasons) == 1
@@ -82,14 +82,14 @@ def test_other_programs_are_named_where_they_may_be_the_cause() -> None:
 
 @pytest.mark.parametrize(
     ("busy", "others", "verdict"),
-    [(0.95, 0.2, "valid"), (0.95, 0.0, "doubtful"), (0.5, 0.35, "doubtful"), (1.0, 1.0, "doubtful")],
+    [(0.95, 0.2, "valid"), (0.95, 0.0, "degraded"), (0.5, 0.35, "degraded"), (1.0, 1.0, "degraded")],
 )
 def test_what_other_programs_used_is_not_the_runs_own(busy: float, others: float, verdict: str) -> None:
-    """A machine that others use is doubtful at best."""
+    """A machine that others use is degraded at best."""
     assert judge(replace(GOOD, machine_busy=busy, machine_others=others)).verdict == verdict
     report = judge(replace(GOOD, machine_busy=0.99, machine_others=0.5))
     assert (report.verdict, report.reasons) == (
-        "doubtful", ("of all processors other programs used 50 % (limit 30 %)",),
+        "degraded", ("of all processors other programs used 50 % (limit 30 %)",),
     )  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_without_rates_and_timers_a_run_is_unknown_or_worse() -> None:
     unlimited = replace(GOOD, packet_time_us=None, link_achieved=None, links_backlogged=0)
     assert judge(unlimited).verdict == "unknown"
     # What can be seen of the machine counts all the same.
-    assert judge(replace(unlimited, agent_waiting=0.5)).verdict == "doubtful"
+    assert judge(replace(unlimited, agent_waiting=0.5)).verdict == "degraded"
     assert judge(replace(unlimited, machine_busy=0.99)).verdict == "invalid"
     # Either is evidence.
     assert judge(replace(unlimited, link_achieved=0.99)).verdict == "valid"
@@ -111,12 +111,12 @@ def test_without_rates_and_timers_a_run_is_unknown_or_worse() -> None:
 
 
 def test_the_gravest_of_several_reports() -> None:
-    words: list[VerdictWord] = ["valid", "unknown", "model", "doubtful", "invalid"]
+    words: list[VerdictWord] = ["valid", "unknown", "simulated", "degraded", "invalid"]
     reports = [ValidityReport(verdict=word) for word in words]
     assert [worst_report(reports[:end]).verdict for end in range(1, 6)] == [
-        "valid", "unknown", "unknown", "doubtful", "invalid",
+        "valid", "unknown", "unknown", "degraded", "invalid",
     ]  # fmt: skip
-    first, second = (ValidityReport(verdict="doubtful", reasons=(word,)) for word in "ab")
+    first, second = (ValidityReport(verdict="degraded", reasons=(word,)) for word in "ab")
     assert worst_report([first, second]) is first
 
 
@@ -126,11 +126,11 @@ def test_a_report_survives_its_columns() -> None:
 
 
 def test_limits_are_in_order() -> None:
-    assert all(limit.doubtful < limit.invalid for limit in LIMITS)
+    assert all(limit.degraded < limit.invalid for limit in LIMITS)
 
 
 def test_columns_are_flat() -> None:
     columns = judge(replace(GOOD, machine_busy=0.9)).columns()
-    assert columns["verdict"] == "doubtful"
+    assert columns["verdict"] == "degraded"
     assert columns["validity_link_achieved"] == 0.995
     assert all(value is None or isinstance(value, (str, int, float)) for value in columns.values())

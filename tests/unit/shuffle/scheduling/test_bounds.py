@@ -17,7 +17,7 @@ from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.registry import parse_topology
 
-LENDING = ("hop-aware", "hop-aware-loans-counted")
+LENDING = ("hop-aware", "hop-aware-corrected")
 """Schedulers that let neighbours lend."""
 
 

@@ -25,7 +25,7 @@ STAR = ScaleTrial(
 
 
 @pytest.mark.thorough
-def test_points_that_there_are() -> None:
+def test_names_of_trials() -> None:
     assert {trial.name for trial in SCALE_TRIALS} == {
         "aggregation-64",
         "aggregation-512",
@@ -37,12 +37,12 @@ def test_points_that_there_are() -> None:
     }
     for trial in SCALE_TRIALS:
         found = find_system(trial.system)
-        # As a run does before it begins: a trial that is refused would be told of after minutes.
+        # As a run does before it begins: a trial that is refused would be reported after minutes.
         found.check(found.configuration.model_validate({"clock": "virtual", **trial.configuration}))
 
 
 @pytest.mark.parametrize(("small", "fragments"), [(False, 7), (True, 3)])
-def test_a_point_in_full_and_small(small: bool, fragments: int) -> None:
+def test_a_trial_in_full_and_small(small: bool, fragments: int) -> None:
     found = measured(STAR, small)
     # From each worker to the switch, the sum to the server, its ACK to the switch, and on to each worker.
     assert found.hops == 6 * fragments
@@ -73,6 +73,6 @@ def test_the_goal_decides(
     assert run_bench_scale(names, small=True) == 0
 
 
-def test_a_point_that_there_is_not() -> None:
+def test_an_unknown_trial_is_refused() -> None:
     with pytest.raises(UserError, match="no trial 'aggregation-65': aggregation-64, "):
         run_bench_scale(["aggregation-65"], small=True)
