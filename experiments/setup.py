@@ -65,12 +65,11 @@ class TrialTask(Generic[Configuration_co]):
 
 
 @dataclass(frozen=True)
-class Underlay:
-    """A network whose switches carry the IPv4 unicast packets of other systems' agents, and do nothing else for
-    them."""
+class FabricProgram:
+    """The switch programs of one system as a network for another system's agents: IPv4 unicast and nothing else."""
 
     topology: Topology
-    """With links as these switches need them."""
+    """Topology with links as these switches need them."""
     switches: Mapping[str, SwitchProgram]
     """What each switch runs."""
     service: ServiceConfig
@@ -113,7 +112,7 @@ class NetworkSetup:
     links: Literal["memory", "veth"] = "memory"
     """Whether links between P4 switches are of the kernel (veth) or queues in memory."""
     services: Sequence[ServiceConfig] = ()
-    """Services of other systems (Underlay)."""
+    """Services of other systems (FabricProgram)."""
     capture: Sequence[str] = ()
     """Hosts whose access links are captured where a study says `pcap: true`."""
     preload: Sequence[str] = ()

@@ -17,7 +17,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
 from gradbed.experiments.configuration.trial import Configuration, Shorthands
 from gradbed.experiments.phases import Trial
-from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
+from gradbed.experiments.setup import FabricProgram, NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.tables.metric import Metric, metric_table
 from gradbed.topo.graph import Topology
 
@@ -151,17 +151,17 @@ class System(ABC, Generic[Configuration]):
             f"{self.name} has no network to look around in without a trial to run: {COMMAND} run {self.name}"
         )
 
-    def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
+    def fabric_program(self, topology: Topology, policy: str, seed: int) -> FabricProgram:
         """Return the system's switches as a network for other systems' agents.
 
         Args:
-            way: how they forward, such as a policy; or empty.
+            policy: How they forward; empty: the system's default.
             seed: of random choices.
 
         Raises:
             UserError: the switches cannot carry other systems' packets.
         """
-        raise UserError(f"--underlay: the switches of the system {self.name} carry no other system's packets")
+        raise UserError(f"--fabric-program: the switches of the system {self.name} carry no other system's packets")
 
     def collectives(self, topology: Topology, groups: Sequence[tuple[Sequence[str], str]]) -> SwitchCollectives:
         """Return what the system's switches sum or copy for other systems' ranks.

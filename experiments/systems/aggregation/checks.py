@@ -320,7 +320,7 @@ def _slots_used(slots: int, fragments: int) -> tuple[float, float]:
 
 def wrong_byte_hops(phase: AggregationPhase, found: PhaseResult, rows: Sequence[Row]) -> Iterator[str]:
     """Report a bytes-times-hops sum that differs from the bytes that switches and hosts received."""
-    if phase.exchange != "server" or phase.shared.underlay is not None or phase.task.configuration.faults:
+    if phase.exchange != "server" or phase.shared.fabric_program is not None or phase.task.configuration.faults:
         return
     counts, topology = found.network.counts, phase.shared.topology
     if not all(counts.has(switch.name, "gradient_in") for switch in topology.switches) or not rows:

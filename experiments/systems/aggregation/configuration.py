@@ -52,9 +52,10 @@ class AggregationSwitchesSection(Section):
     legacy: Literal["none", "p4", "openflow"] = option(
         "p4", "What switches are that do not sum: p4 (plain forwarding), openflow, none (programmable all the same)."
     )
-    underlay: str = option(
+    fabric_program: str = option(
         "none",
-        "A system whose switches carry the packets in place of all these (NAME or NAME:HOW): they sum nothing.",
+        "System whose switch programs run on all switches in place of these, as SYSTEM or SYSTEM:POLICY; they sum "
+        "nothing.",
     )
     links: Literal["memory", "veth"] = option(
         "memory", "Links between switches: memory, or veth, whose interfaces can be captured."
@@ -137,7 +138,7 @@ class AggregationConfiguration(TrialConfiguration):
         drawn = {
             "switches that sum": self.switches.placement == "random",
             "training": self.workload.kind == "training",
-            "ways of the underlay": self.switches.underlay != "none",
+            "policy of the fabric program": self.switches.fabric_program != "none",
         }
         return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
 

@@ -77,7 +77,7 @@ def metrics(phases: Sequence[AggregationPhase], main: int, measured: Sequence[Ph
         "server_packets": server.packets / rounds,
         "server_share": server.bytes / alone_bytes if alone_bytes and phase.exchange == "server" else None,
     }
-    if shared.underlay is not None or any(job.server in shared.raw_frames for job in phase.jobs):
+    if shared.fabric_program is not None or any(job.server in shared.raw_frames for job in phase.jobs):
         server_counts = dict.fromkeys(server_counts)
     wire_bps, resends = ([row[name] for row in rows] for name in ("wire_throughput_bps", "resends"))
     return {
@@ -170,8 +170,8 @@ def _wire_bits(
 ) -> float:
     """Return the bits that a worker put on the wire per round, without resends; of the worker with the fewest.
 
-    Switches count a worker's gradients. They do not know ring packets, and those of an underlay none of these: there
-    the link's counts are taken, less the ACKs.
+    Switches count a worker's gradients. They do not know ring packets, and those of a fabric program none of these:
+    there the link's counts are taken, less the ACKs.
     """
     by_link = phase.by_links
     frame = frame_bytes(description.lanes)

@@ -20,7 +20,7 @@ from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.setup import TrialTask, Underlay
+from gradbed.experiments.setup import FabricProgram, TrialTask
 from gradbed.experiments.systems.aggregation.configuration import (
     AggregationConfiguration,
     AggregationScriptWorkload,
@@ -195,7 +195,7 @@ class SharedSetup:
 
     task: TrialTask[AggregationConfiguration]
     topology: Topology
-    underlay: Underlay | None
+    fabric_program: FabricProgram | None
     """Network whose switches carry all packets; None: the trial's own switches do."""
     summing: tuple[str, ...]
     """Switches that sum, the servers' ToRs among them."""
@@ -296,7 +296,7 @@ class AggregationPhase(Phase):
     @property
     def by_links(self) -> bool:
         """Whether no switch can identify gradients, so that the links' counts stand for the switches'."""
-        return self.exchange != "server" or self.shared.underlay is not None
+        return self.exchange != "server" or self.shared.fabric_program is not None
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         self.descriptions = [

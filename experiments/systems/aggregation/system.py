@@ -17,7 +17,12 @@ from gradbed.experiments.systems.aggregation.collectives import switch_collectiv
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
 from gradbed.experiments.systems.aggregation.metrics import METRICS
 from gradbed.experiments.systems.aggregation.phase import check_choice, check_script_jobs
-from gradbed.experiments.systems.aggregation.trial import AggregationTrial, network_of, slots_of_a_job, underlay_of
+from gradbed.experiments.systems.aggregation.trial import (
+    AggregationTrial,
+    fabric_program_of,
+    network_of,
+    slots_of_a_job,
+)
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.torch_hook.torch_extra import require_torch
 from gradbed.topo.graph import Topology
@@ -86,8 +91,12 @@ class AggregationSystem(System[AggregationConfiguration]):
             _check_virtual(configuration)
         topology = configuration.topology.build(Scale())
         workload, switches = configuration.workload, configuration.switches
-        if underlay_of(configuration, topology) and workload.exchange == "server" and switches.placement != "none":
-            raise UserError("--underlay: its switches sum nothing: take --placement none, or --exchange ring")
+        if (
+            fabric_program_of(configuration, topology)
+            and workload.exchange == "server"
+            and switches.placement != "none"
+        ):
+            raise UserError("--fabric-program: its switches sum nothing: take --placement none, or --exchange ring")
         hosts = workload.jobs * (workload.workers + 1)
         if hosts > len(topology.hosts):
             raise ValueError(

@@ -14,7 +14,7 @@ from gradbed.experiments.conservation.checks import uncounted_hosts
 from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import FORWARD, Program, SwitchProgram
-from gradbed.experiments.setup import NetworkSetup, TrialTask, Underlay
+from gradbed.experiments.setup import FabricProgram, NetworkSetup, TrialTask
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
@@ -49,9 +49,9 @@ class AggregationTrial(Trial[AggregationConfiguration]):
         """
         super().__init__(task)
         configuration = self.configuration
-        underlay = underlay_of(configuration, self.topology, task.seed)
-        if underlay is not None:
-            self.topology = underlay.topology
+        fabric_program = fabric_program_of(configuration, self.topology, task.seed)
+        if fabric_program is not None:
+            self.topology = fabric_program.topology
         workload = configuration.workload
         if hosts is None:
             hosts = choose_hosts_of_jobs(self.topology, workload.jobs, workload.workers)
@@ -68,7 +68,7 @@ class AggregationTrial(Trial[AggregationConfiguration]):
             for host, name in job.agent_hosts(exchange)
         }
         raw_frames = uncounted_hosts(self.topology, configuration.faults, agents)
-        self._shared = SharedSetup(task, self.topology, underlay, choice.switches, raw_frames)
+        self._shared = SharedSetup(task, self.topology, fabric_program, choice.switches, raw_frames)
         self.phases = [
             self._phase(name, exchange, hosts, requests if sums else [{"placement": "none"}] * len(hosts))
             for name, exchange, sums in planned
@@ -79,9 +79,9 @@ class AggregationTrial(Trial[AggregationConfiguration]):
             choice.switches,
             capture=[job.server for job in self.jobs],
             keep_open=[descriptor for phase in self.phases for descriptor in phase.keep_open],
-            underlay=underlay,
+            fabric_program=fabric_program,
         )
-        if underlay is None:
+        if fabric_program is None:
             self.network = replace(
                 self.network,
                 registers=[
@@ -213,36 +213,38 @@ def network_of(
     summing: Collection[str],
     capture: Sequence[str] = (),
     keep_open: Sequence[int] = (),
-    underlay: Underlay | None = None,
+    fabric_program: FabricProgram | None = None,
 ) -> NetworkSetup:
-    """Return the network whose switches `summing` sum, or the network of the underlay."""
+    """Return the network whose switches `summing` sum, or the network of the fabric program."""
     switches = configuration.switches
     return NetworkSetup(
         topology,
-        programs_of(configuration, topology, summing) if underlay is None else underlay.switches,
+        programs_of(configuration, topology, summing) if fabric_program is None else fabric_program.switches,
         AggregationSettings(slots=switches.slots, congestion_packets=switches.congestion_packets or None),
         links=switches.links,
-        services=() if underlay is None else [underlay.service],
+        services=() if fabric_program is None else [fabric_program.service],
         capture=capture,
         preload=[
             "gradbed.hosts.systems.aggregation.agents",
             *([SCRIPTS] if isinstance(configuration.workload, AggregationScriptWorkload) else []),
         ],
         keep_open=keep_open,
-        classes=CLASSES if underlay is None else in_any_form(CLASSES),
+        classes=CLASSES if fabric_program is None else in_any_form(CLASSES),
     )
 
 
-def underlay_of(configuration: AggregationConfiguration, topology: Topology, seed: int = 1) -> Underlay | None:
-    """Return the underlay that the configuration names; None if it names none.
+def fabric_program_of(
+    configuration: AggregationConfiguration, topology: Topology, seed: int = 1
+) -> FabricProgram | None:
+    """Return the fabric program that the configuration names; None if it names none.
 
     Raises:
-        UserError: the named system has no underlay, or none of this topology.
+        UserError: the named system has no fabric program, or none of this topology.
     """
-    if configuration.switches.underlay == "none":
+    if configuration.switches.fabric_program == "none":
         return None
-    system, _, way = configuration.switches.underlay.partition(":")
-    return find_system(system).underlay(topology, way, seed)
+    system, _, policy = configuration.switches.fabric_program.partition(":")
+    return find_system(system).fabric_program(topology, policy, seed)
 
 
 def programs_of(

@@ -11,7 +11,7 @@ from gradbed.common.suggestion import suggestion
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.interconnect.entries import POLICIES
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.setup import TrialTask, Underlay
+from gradbed.experiments.setup import FabricProgram, TrialTask
 from gradbed.experiments.system import System, SystemOptions, SystemReport
 from gradbed.experiments.systems.interconnect import figures as _figures  # noqa: F401  # their kinds
 from gradbed.experiments.systems.interconnect.configuration import DEFAULT_TOPOLOGY, InterconnectConfiguration
@@ -63,14 +63,16 @@ class InterconnectSystem(System[InterconnectConfiguration]):
         check_traffic(configuration.traffic, build_topology(configuration, Scale()))
         check_faults_of_traffic(configuration.faults)
 
-    def underlay(self, topology: Topology, way: str, seed: int) -> Underlay:
-        """Return the interconnect as an underlay; `way` is a policy, by default least-loaded."""
+    def fabric_program(self, topology: Topology, policy: str, seed: int) -> FabricProgram:
+        """Return the interconnect as a fabric program; by default of policy least-loaded."""
         _require_channels(topology)
-        policy = way or "least-loaded"
+        policy = policy or "least-loaded"
         if policy not in POLICIES:
-            raise UserError(f"--underlay: {self.name} has no policy {policy!r}{suggestion(policy, list(POLICIES))}")
+            raise UserError(
+                f"--fabric-program: {self.name} has no policy {policy!r}{suggestion(policy, list(POLICIES))}"
+            )
         settings = {"policy": policy, "per_wavelength": True, "seed": seed}
-        return Underlay(
+        return FabricProgram(
             with_wavelengths(topology),
             programs_of(topology, channels=True),
             ServiceConfig(name=self.name, service=self.service, settings=settings),

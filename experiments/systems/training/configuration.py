@@ -159,9 +159,10 @@ class TrainingSwitchesSection(Section):
         "How switches choose among shortest paths: ecmp, random-spraying, round-robin-spraying, least-loaded or "
         "flowlets.",
     )
-    underlay: str = option(
+    fabric_program: str = option(
         "none",
-        "SYSTEM or SYSTEM:WAY: its switches carry all packets in place of these, such as interconnect:least-loaded.",
+        "System whose switch programs run on all switches in place of these, as SYSTEM or SYSTEM:POLICY, such as "
+        "interconnect:least-loaded.",
     )
     flowlet_us: int = option(50, "flowlets: pause after which a flow chooses anew.", ge=1)
     k_min: int | None = option(

@@ -22,7 +22,7 @@ from gradbed.experiments.systems.training import figures as _figures  # noqa: F4
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.metrics import METRICS
 from gradbed.experiments.systems.training.placement import place_ranks
-from gradbed.experiments.systems.training.trial import TrainingTrial, underlay_of
+from gradbed.experiments.systems.training.trial import TrainingTrial, fabric_program_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, queue_pair_control
 
@@ -73,9 +73,9 @@ class TrainingSystem(System[TrainingConfiguration]):
         topology = configuration.topology.build(Scale())
         if any(link.model.rate_bps is None for link in topology.host_links):
             raise UserError("--rate-mbps: hosts' links need a rate, by which their NICs send")
-        if configuration.switches.underlay != "none" and configuration.collectives.in_network != "none":
-            raise UserError("--underlay: its switches sum and copy nothing: take --in-network none")
-        underlay_of(configuration.switches, topology, 1)
+        if configuration.switches.fabric_program != "none" and configuration.collectives.in_network != "none":
+            raise UserError("--fabric-program: its switches sum and copy nothing: take --in-network none")
+        fabric_program_of(configuration.switches, topology, 1)
         ranks = configuration.ranks_of_a_job(len(topology.hosts))
         jobs = place_ranks(topology, ranks, configuration.ranks, 1)
         used = {host for hosts in jobs for host in hosts}
@@ -87,7 +87,7 @@ class TrainingSystem(System[TrainingConfiguration]):
     def warnings(self, configuration: TrainingConfiguration) -> Sequence[str]:
         name, switches = configuration.transport.congestion_control, configuration.switches
         control = queue_pair_control(name)
-        has_other_switches = switches.underlay != "none" or configuration.collectives.in_network != "none"
+        has_other_switches = switches.fabric_program != "none" or configuration.collectives.in_network != "none"
         if not control.heeds_marks or switches.k_min is not None or has_other_switches:
             return ()
         if is_plugin(name):

@@ -10,7 +10,7 @@ from gradbed.experiments.conservation.host_links import disagreements, first_lin
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program, SwitchProgram
 from gradbed.experiments.runtimes.agents import KERNEL_NIC
-from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask, Underlay
+from gradbed.experiments.setup import FabricProgram, NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.checks import wrong_executions, wrong_results, wrong_times
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, TrainingSwitchesSection
@@ -51,22 +51,22 @@ def _routers(topology: Topology) -> dict[str, SwitchProgram]:
     return {switch.name: program for switch in topology.switches}
 
 
-def underlay_of(section: TrainingSwitchesSection, topology: Topology, seed: int) -> Underlay | None:
+def fabric_program_of(section: TrainingSwitchesSection, topology: Topology, seed: int) -> FabricProgram | None:
     """Return the network whose switches carry all packets; None: training's own switches do.
 
     Raises:
         UserError: the named system's switches cannot.
     """
-    if section.underlay == "none":
+    if section.fabric_program == "none":
         return None
-    system, _, way = section.underlay.partition(":")
-    return find_system(system).underlay(topology, way, seed)
+    system, _, policy = section.fabric_program.partition(":")
+    return find_system(system).fabric_program(topology, policy, seed)
 
 
-def _classes(collectives: SwitchCollectives | None, underlay: Underlay | None) -> Sequence[PacketClass]:
+def _classes(collectives: SwitchCollectives | None, fabric_program: FabricProgram | None) -> Sequence[PacketClass]:
     if collectives is not None:
         return [*collectives.classes, *CLASSES]
-    return CLASSES if underlay is None else in_any_form(CLASSES)
+    return CLASSES if fabric_program is None else in_any_form(CLASSES)
 
 
 class TrainingTrial(Trial[TrainingConfiguration]):
@@ -75,14 +75,14 @@ class TrainingTrial(Trial[TrainingConfiguration]):
     def __init__(self, task: TrialTask[TrainingConfiguration]) -> None:
         super().__init__(task)
         configuration = self.configuration
-        underlay = underlay_of(configuration.switches, self.topology, task.seed)
-        if underlay is not None:
-            self.topology = underlay.topology
+        fabric_program = fabric_program_of(configuration.switches, self.topology, task.seed)
+        if fabric_program is not None:
+            self.topology = fabric_program.topology
         ranks = configuration.ranks_of_a_job(len(self.topology.hosts))
         jobs = place_ranks(self.topology, ranks, configuration.ranks, task.seed)
         source = configuration.workload.source(ranks)
         collectives, switched = switched_groups(configuration.collectives, self.topology, jobs, trace_of(source))
-        carriers = collectives or underlay
+        carriers = collectives or fabric_program
         self.network = NetworkSetup(
             self.topology,
             _routers(self.topology) if carriers is None else carriers.switches,
@@ -95,7 +95,7 @@ class TrainingTrial(Trial[TrainingConfiguration]):
             ),
             services=[] if carriers is None else [carriers.service],
             preload=[AGENT.partition(":")[0], KERNEL_NIC.partition(":")[0]],
-            classes=_classes(collectives, underlay),
+            classes=_classes(collectives, fabric_program),
             mtu_bytes=max(USUAL_MTU_BYTES, most_ip_bytes(configuration.transport.mtu_bytes)),
         )
         service = None if collectives is None else collectives.service.name

@@ -13,16 +13,16 @@ PAGE = "docs/interconnect.md"
 def test_rounds_by_policy() -> None:
     data = figure_data("interconnect_9_adaptive")
 
-    def round_ms(underlay: str, exchange: str) -> float:
-        return 1e3 * float(data.row(underlay=underlay, exchange=exchange)["round_time_s"])
+    def round_ms(fabric_program: str, exchange: str) -> float:
+        return 1e3 * float(data.row(fabric_program=fabric_program, exchange=exchange)["round_time_s"])
 
     hybrid = [f"interconnect:{policy}" for policy in ("fixed-plane", "ecmp", "least-loaded")]
-    plain, fixed, hashed, by_load = (round_ms(underlay, "ring") for underlay in ("none", *hybrid))
+    plain, fixed, hashed, by_load = (round_ms(fabric_program, "ring") for fabric_program in ("none", *hybrid))
     said(
         PAGE, f"a round takes {plain:.1f} ms with plain routers on shortest paths, {fixed:.1f} ms over a fixed plane,"
     )
     said(PAGE, f"{hashed:.1f} ms by flow hash, and {by_load:.1f} ms by load")
-    served = [round_ms(underlay, "server") for underlay in ("none", *hybrid)]
+    served = [round_ms(fabric_program, "server") for fabric_program in ("none", *hybrid)]
     said(PAGE, f"whatever the way is ({min(served):.1f} to {max(served):.1f} ms)")
 
 

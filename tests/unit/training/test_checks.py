@@ -125,7 +125,7 @@ def test_what_is_not_broken_passes(workload: dict[str, Any]) -> None:
         ("dcqcn", {}, "its rate stays the link's"),
         ("dctcp", {"switches": {"k_min": 20}}, None),
         ("dctcp", {"collectives": {"in_network": "aggregation"}}, None),
-        ("dctcp", {"switches": {"underlay": "interconnect:least-loaded"}}, None),
+        ("dctcp", {"switches": {"fabric_program": "interconnect:least-loaded"}}, None),
     ],
 )
 def test_a_control_without_marks_is_warned_of(

@@ -13,13 +13,13 @@ from gradbed.experiments.systems import find_system
 from tests.unit.trials import virtual_trial
 
 
-def trial(folder: Path, underlay: str, **workload: Any) -> TrialResult:
+def trial(folder: Path, fabric_program: str, **workload: Any) -> TrialResult:
     """Seven workers and a server; rounds of 28 fragments."""
     return virtual_trial(
         "aggregation",
         folder,
         topology={"kind": "optical-electrical:2", "link": {"rate_mbps": 100, "delay_us": 5}},
-        switches={"placement": "none", "underlay": underlay},
+        switches={"placement": "none", "fabric_program": fabric_program},
         workload={"workers": 7, "rounds": 2, "lanes": 32, "values": 28 * 32, **workload},
     )
 
@@ -44,20 +44,20 @@ def test_sums_are_right_and_every_packet_is_accounted_for(tmp_path: Path, exchan
 
 
 @pytest.mark.parametrize(
-    ("underlay", "workload", "words"),
+    ("fabric_program", "workload", "words"),
     [
         (
             "interconnect:least-load",
             {},
-            "--underlay: interconnect has no policy 'least-load'; did you mean 'least-loaded'?",
+            "--fabric-program: interconnect has no policy 'least-load'; did you mean 'least-loaded'?",
         ),
-        ("workload", {}, "--underlay: the switches of the system workload carry no other system's packets"),
+        ("workload", {}, "--fabric-program: the switches of the system workload carry no other system's packets"),
         ("interconect", {}, "no system is called 'interconect'; did you mean 'interconnect'?"),
     ],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, underlay: str, workload: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_is_refused(tmp_path: Path, fabric_program: str, workload: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as caught:
-        trial(tmp_path, underlay, **workload)
+        trial(tmp_path, fabric_program, **workload)
     assert str(caught.value).startswith(words)
 
 
@@ -65,8 +65,8 @@ def test_its_switches_sum_nothing() -> None:
     system = find_system("aggregation")
     given = {
         "topology": {"kind": "optical-electrical:2"},
-        "switches": {"underlay": "interconnect"},
+        "switches": {"fabric_program": "interconnect"},
         "workload": {"workers": 3},
     }
-    with pytest.raises(UserError, match="--underlay: its switches sum nothing: take --placement none"):
+    with pytest.raises(UserError, match="--fabric-program: its switches sum nothing: take --placement none"):
         system.check(system.configuration.model_validate(given))
