@@ -17,7 +17,7 @@ from gradbed.switch.bmv2_json.model import HeaderType, ProgramModel
 from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.runtime.library import STATE_HEADERS
 
-# ---- Structs of switch/runtime/program.h, in the order of their members ----
+# ---- Structs of switch/runtime/program.h ----
 
 
 STANDARD_FIELDS = tuple(STATE_HEADERS.members("gb_standard_metadata"))

@@ -31,7 +31,7 @@ from gradbed.switch.codegen.layout import FRAME_LENGTH, Layout
 from gradbed.switch.codegen.reroll import reroll
 from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
 
-# ---- Programs built before ----
+# ---- The cache of builds ----
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:

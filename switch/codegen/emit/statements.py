@@ -8,11 +8,12 @@ from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import ActionParameter, Primitive, ProgramModel, Source, words_of
 from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.emit.probes import NO_PROBES, ArrayAccess, Probes, Site, array_accesses
-from gradbed.switch.codegen.emit.values import Values, quoted, register_cell_bits, unsigned_range
+from gradbed.switch.codegen.emit.ranges import unsigned_range
+from gradbed.switch.codegen.emit.values import Values, quoted, register_cell_bits
 from gradbed.switch.codegen.layout import DIGEST, FRAME_LENGTH, GROWTH, Layout
 from gradbed.switch.state.externs import EXTERNS, ExternKind
 
-# ---- What primitives write to ----
+# ---- Assignments ----
 
 
 class Assignments:
