@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-# ---- Headers and unions, fixed or chosen while a packet is processed ----
+# ---- Headers and unions ----
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ Boolean = (
 )
 
 
-# ---- Names that only certain primitives take ----
+# ---- Names of objects ----
 
 
 @dataclass(frozen=True)

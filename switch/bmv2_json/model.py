@@ -417,7 +417,7 @@ class ProgramModel:
         return [m.name for m in self.meters.values() if m.table is None]
 
 
-# ---- Priorities of the entries that a program brings along ----
+# ---- Priorities of initial entries ----
 #
 # In BMv2 JSON the smallest number is looked at first; everywhere else here, as in P4Runtime, the largest wins.
 

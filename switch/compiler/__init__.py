@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradbed.switch.compiler.diagnostics import CompileError, Diagnostic
-from gradbed.switch.compiler.inputs import files_of
+from gradbed.switch.compiler.preprocessor import files_of
 
 if TYPE_CHECKING:
     from gradbed.switch.compiler.driver import Compiled, compile_p4

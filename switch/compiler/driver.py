@@ -12,7 +12,7 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.switch.compiler.analysis import analyse_program, silence_annotated
 from gradbed.switch.compiler.checker import check_program
-from gradbed.switch.compiler.checker.extern_kinds import check_extern_kinds
+from gradbed.switch.compiler.checker.program import check_extern_kinds
 from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
 from gradbed.switch.compiler.emit import emit_bmv2
 from gradbed.switch.compiler.lower import lower_program

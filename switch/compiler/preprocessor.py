@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradbed.common.errors import UserError
 from gradbed.switch.compiler.conditions import ConditionError, evaluate_condition
-from gradbed.switch.compiler.diagnostics import Reporter, suggestion
+from gradbed.switch.compiler.diagnostics import Abandoned, Reporter, suggestion
 from gradbed.switch.compiler.lexer import (
     END,
     LINE_START,
@@ -376,3 +377,23 @@ def _spell(tokens: Sequence[Token]) -> str:
     return "".join(
         (" " if index and token.flags & SPACE_BEFORE else "") + token.text for index, token in enumerate(tokens)
     )
+
+
+# ---- Files of a program ----
+
+
+def files_of(
+    path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+) -> Sequence[SourceFile]:
+    """The macros, the program's file and every file that it includes with them.
+
+    What the preprocessor finds wrong with them is left to a compilation. UserError if `path` cannot be read.
+    """
+    sources = SourceManager()
+    try:
+        Preprocessor(sources, Reporter(sources), include_dirs, defines).run(path)
+    except Abandoned:
+        pass
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    return sources.files

@@ -100,7 +100,7 @@ class Scope:
         return scope
 
 
-# --- types with signatures or declarations of their own ---
+# ---- Types with signatures or declarations of their own ----
 
 
 @dataclass(eq=False, slots=True)

@@ -15,7 +15,7 @@ from finsy.proto import p4i
 
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import ProgramModel, Table
-from gradbed.switch.compiler.p4info.identifiers import PREFIX, one_at_a_time
+from gradbed.switch.compiler.p4info.preamble import PREFIX, one_at_a_time
 from gradbed.switch.state.externs import EXTERNS
 
 _MATCH = {

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
-from gradbed.switch.compiler.analysis.bmv2_differences import warn_of_bmv2_differences
-from gradbed.switch.compiler.analysis.comparisons import warn_of_constant_comparisons
-from gradbed.switch.compiler.analysis.conditional_actions import warn_of_conditional_actions
-from gradbed.switch.compiler.analysis.headers import warn_of_invalid_headers
-from gradbed.switch.compiler.analysis.reachability import warn_of_unreachable_code
-from gradbed.switch.compiler.analysis.uninitialized import warn_of_uninitialized_reads
-from gradbed.switch.compiler.analysis.usage import warn_of_unused
+from gradbed.switch.compiler.analysis.bmv2_differences import warn_of_bmv2_differences, warn_of_conditional_actions
+from gradbed.switch.compiler.analysis.dead_code import (
+    warn_of_constant_comparisons,
+    warn_of_unreachable_code,
+    warn_of_unused,
+)
+from gradbed.switch.compiler.analysis.uninitialized import warn_of_invalid_headers, warn_of_uninitialized_reads
 from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
 

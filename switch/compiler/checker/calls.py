@@ -15,10 +15,8 @@ import dataclasses
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker import hints
-from gradbed.switch.compiler.checker.coercion import coerce
 from gradbed.switch.compiler.checker.context import Context, check, constant_int, type_of
-from gradbed.switch.compiler.checker.conversions import unify
+from gradbed.switch.compiler.checker.conversions import block_hint, coerce, unify
 from gradbed.switch.compiler.checker.expressions import require_writable
 from gradbed.switch.compiler.checker.type_resolver import declare_parameters, resolve
 from gradbed.switch.compiler.diagnostics import suggestion
@@ -75,7 +73,7 @@ def _check_arguments(node: s.Call, scope: Scope, context: Context) -> None:
         check(argument.expression, scope, context)
 
 
-# --- functions and actions ---
+# ---- Functions and actions ----
 
 
 def _function(node: s.Call, symbol: Symbol, scope: Scope, context: Context) -> t.Type:
@@ -161,7 +159,7 @@ def _bind(
             return substitute(signature.return_type, bindings)
         if not unify(parameter.type, argument.type, bindings):
             expected = substitute(parameter.type, bindings)
-            hint = hints.of_block(parameter.type, argument.type)
+            hint = block_hint(parameter.type, argument.type)
             context.error(argument, f"expected {expected}, but this is {argument.type}", hint=hint)
             return t.UNKNOWN
     unbound = [variable for variable in signature.variables if variable not in bindings]
@@ -270,7 +268,7 @@ def _specialize(signature: Signature, bindings: dict[t.Variable, t.Type], contex
     return instance
 
 
-# --- constructors ---
+# ---- Constructors ----
 
 
 def _constructor(node: s.Call, type_: t.Type, scope: Scope, context: Context) -> t.Type:
@@ -329,7 +327,7 @@ def _construct_applicable(node: s.Call, type_: Applicable, scope: Scope, context
     return Applicable(signature)
 
 
-# --- methods ---
+# ---- Methods ----
 
 
 def _method(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t.Type:

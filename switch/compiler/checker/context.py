@@ -7,10 +7,28 @@ from functools import singledispatch
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker import hints
 from gradbed.switch.compiler.diagnostics import Reporter, suggestion
 from gradbed.switch.compiler.symbols import Scope, Signature, Symbol
 from gradbed.switch.compiler.values import Symbolic
+from gradbed.switch.state.externs import EXTERNS
+
+_CORE_NAMES = frozenset(("packet_in", "packet_out", "NoAction", "verify"))
+_V1MODEL_NAMES = frozenset(
+    (
+        *("standard_metadata_t", "V1Switch", "CounterType", "MeterType", "HashAlgorithm", "CloneType"),
+        *("counter", "direct_counter", "meter", "direct_meter", "register", "action_profile"),
+        *("action_selector", "random", "hash", "digest", "mark_to_drop", "truncate", "verify_checksum"),
+        *("update_checksum", "clone", "clone_preserving_field_list", "resubmit_preserving_field_list"),
+        *("recirculate_preserving_field_list", "log_msg"),
+    )
+)
+_FOREIGN_TYPES = frozenset(
+    (
+        *("uint8", "uint16", "uint32", "uint64", "uint8_t", "uint16_t", "uint32_t", "uint64_t", "int8"),
+        *("int16", "int32", "int64", "int8_t", "int16_t", "int32_t", "int64_t", "unsigned", "short"),
+        *("long", "char", "byte", "float", "double"),
+    )
+)
 
 
 class Context:
@@ -50,7 +68,7 @@ class Context:
         if name in self.unfinished:
             self.error(node, f"'{name}' cannot be used in itself: P4 has no recursion")
             return
-        hint = hints.of_unknown_name(name)
+        hint = _unknown_name_hint(name)
         near = "" if hint else suggestion(name, known)
         self.error(node, f"{what} is not declared{near}", hint=hint)
 
@@ -64,7 +82,20 @@ class Context:
         return tuple(variables)
 
 
-# --- expressions ---
+def _unknown_name_hint(name: str) -> str:
+    """Return a hint for a name that nothing declares."""
+    if name in _CORE_NAMES:
+        return "write #include <core.p4> and #include <v1model.p4> at the top of the program"
+    if name in _V1MODEL_NAMES:
+        return "write #include <v1model.p4> at the top of the program"
+    if name in EXTERNS:
+        return "write #include <gradbed.p4> at the top of the program"
+    if name in _FOREIGN_TYPES:
+        return "numbers have types like bit<32> (without sign) and int<32> (with sign)"
+    return ""
+
+
+# ---- Expressions ----
 
 
 def check(expression: s.Expression, scope: Scope, context: Context) -> t.Type:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker.coercion import coerce
 from gradbed.switch.compiler.checker.context import Context, check, constant_int, type_of
+from gradbed.switch.compiler.checker.conversions import coerce
 from gradbed.switch.compiler.diagnostics import suggestion
 from gradbed.switch.compiler.symbols import Applicable, ApplyResult, Scope, Symbol
 from gradbed.switch.compiler.values import (
@@ -21,7 +21,7 @@ VALUE_KINDS = (
 )
 
 
-# --- leaves ---
+# ---- Leaves ----
 
 
 @type_of.register(s.IntLiteral)
@@ -100,7 +100,7 @@ def _name(node: s.Name, scope: Scope, context: Context) -> t.Type:
     return symbol.type
 
 
-# --- parts ---
+# ---- Parts ----
 
 
 @type_of.register(s.Member)
@@ -220,7 +220,7 @@ def _slice(node: s.Slice, scope: Scope, context: Context) -> t.Type:
     return t.bit(high - low + 1)
 
 
-# --- aggregates ---
+# ---- Aggregates ----
 
 
 @type_of.register(s.ListExpression)
@@ -237,7 +237,7 @@ def _struct(node: s.StructExpression, scope: Scope, context: Context) -> t.Type:
     return t.NamedFields(tuple(name for name, _ in node.fields), elements)
 
 
-# --- places that can be written ---
+# ---- Assignable expressions ----
 
 
 def require_writable(expression: s.Expression, what: str, context: Context) -> bool:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker import hints
-from gradbed.switch.compiler.checker.coercion import check_as, coerce, converted, converts, plain
 from gradbed.switch.compiler.checker.context import Context, check, type_of
-from gradbed.switch.compiler.checker.conversions import castable
+from gradbed.switch.compiler.checker.conversions import (
+    castable,
+    check_as,
+    coerce,
+    converted,
+    converts,
+    operand_hint,
+    plain,
+)
 from gradbed.switch.compiler.checker.type_resolver import resolve
 from gradbed.switch.compiler.symbols import Applicable, ApplyResult, ExternInstanceType, Scope, TableType
 from gradbed.switch.compiler.values import (
@@ -110,7 +116,7 @@ def _common_number(node: s.Binary, context: Context) -> t.Type | None:
         context.error(
             node,
             f"'{node.operator}' takes two numbers of the same type, these are {left} and {right}",
-            hint=hints.of_operands(context.reporter.sources, node),
+            hint=operand_hint(context.reporter.sources, node),
         )
         return None
     return left
@@ -153,7 +159,7 @@ def _equality(node: s.Binary, context: Context) -> t.Type:
 
 
 def _incomparable(node: s.Binary, context: Context) -> None:
-    hint = hints.of_operands(context.reporter.sources, node)
+    hint = operand_hint(context.reporter.sources, node)
     context.error(node, f"cannot compare {node.left.type} with {node.right.type}", hint=hint)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker.coercion import check_as, coerce
 from gradbed.switch.compiler.checker.context import Context, check
+from gradbed.switch.compiler.checker.conversions import check_as, coerce
 from gradbed.switch.compiler.checker.expressions import require_writable
 from gradbed.switch.compiler.checker.type_resolver import resolve
 from gradbed.switch.compiler.diagnostics import suggestion
@@ -201,7 +201,7 @@ def _for_in(node: s.ForIn, scope: Scope, around: Surroundings, context: Context)
     check_statement(node.body, Scope(inner), Surroundings(around.kind, around.return_type, in_loop=True), context)
 
 
-# --- declarations among statements ---
+# ---- Declarations among statements ----
 
 
 def declare_variable(node: s.VariableDeclaration, scope: Scope, context: Context) -> None:

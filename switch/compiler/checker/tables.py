@@ -5,8 +5,8 @@ from __future__ import annotations
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.calls import match_arguments
-from gradbed.switch.compiler.checker.coercion import check_as, coerce
 from gradbed.switch.compiler.checker.context import Context, check, constant_int
+from gradbed.switch.compiler.checker.conversions import check_as, coerce
 from gradbed.switch.compiler.checker.expressions import require_writable
 from gradbed.switch.compiler.symbols import ParameterType, Scope, Signature, Symbol, TableType
 

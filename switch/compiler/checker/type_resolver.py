@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.checker.coercion import check_as
 from gradbed.switch.compiler.checker.context import Context, constant_int
+from gradbed.switch.compiler.checker.conversions import check_as
 from gradbed.switch.compiler.symbols import Applicable, ExternInstanceType, PackageType, ParameterType, Scope, Symbol
 
 _SIMPLE = {

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.diagnostics import Reporter
-from gradbed.switch.compiler.emit.expressions import Json, boolean, field, hexstr
-from gradbed.switch.compiler.emit.tables import table_size
-from gradbed.switch.compiler.ir import MAX_SIZE
-from gradbed.switch.compiler.ir.places import ExternObject
-from gradbed.switch.compiler.ir.result import LoweredProgram
+from gradbed.switch.compiler.emit.pipelines import table_size
+from gradbed.switch.compiler.emit.primitives import Json, boolean, field, hexstr
+from gradbed.switch.compiler.ir import MAX_SIZE, LoweredProgram
+from gradbed.switch.compiler.ir.values import ExternObject
 from gradbed.switch.compiler.source import SourceManager
 from gradbed.switch.state.externs import EXTERNS
 
@@ -115,7 +114,7 @@ class ExternEmitter:
                 attributes.append({"name": name, **hexstr(value.value)})
         return {"type": item.kind, "attribute_values": attributes}
 
-    # --- calculations ---
+    # ---- Calculations ----
 
     def calculations(self) -> list[Json]:
         result: list[Json] = []

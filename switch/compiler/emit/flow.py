@@ -163,7 +163,7 @@ class _FlowBuilder:
         self._tables.append(node)
         return node
 
-    # --- tables applied in several places ---
+    # ---- Tables applied in several places ----
 
     def finish(self, start: Node | None) -> Node | None:
         """BMv2 knows one continuation per table: where a table is applied twice, remember from where."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.emit.expressions import Json, boolean, hex_digits, hexstr, number, parameter
-from gradbed.switch.compiler.emit.expressions import field as field_json
-from gradbed.switch.compiler.ir.result import LoweredProgram
-from gradbed.switch.compiler.ir.storage import Storage
-from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.emit.primitives import Json, boolean, hex_digits, hexstr, number, parameter
+from gradbed.switch.compiler.emit.primitives import field as field_json
+from gradbed.switch.compiler.ir import LoweredProgram
+from gradbed.switch.compiler.ir.storage import NameSet, Storage
 from gradbed.switch.compiler.source import SourceManager
 
 
@@ -138,7 +137,7 @@ class ParserEmitter:
         else:
             state.go(self._failure("no_match", "NoMatch"))
 
-    # --- operations ---
+    # ---- Operations ----
 
     def _body(self, body: list[ir.LoweredStatement], state: JsonState) -> JsonState | None:
         """Put statements into a state, and into further ones where they branch; None if none is left."""

@@ -1,4 +1,4 @@
-"""Building IR expressions, with what is known at compile time worked out."""
+"""Construction of IR expressions, with constant folding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 def constant(value: Constant, type_: t.Type) -> ir.Const:
-    """A compile-time value as it is stored. Strings have no such form."""
+    """Return a compile-time value as it is stored. Strings have no such form."""
     stored = t.representation(type_)
     if isinstance(value, Symbolic):
         return ir.Const(stored, wrap(value.number, stored), value.name)
@@ -33,11 +33,16 @@ def constant(value: Constant, type_: t.Type) -> ir.Const:
 
 
 def flag(value: bool) -> ir.Const:
+    """Return the constant true or false."""
     return TRUE if value else FALSE
 
 
 def binary(operator: str, left: ir.Expr, right: ir.Expr, type_: t.Type) -> ir.Expr:
-    """`type_` is the result's. Raises FoldError for a constant operation without a result."""
+    """Return a binary operation of type `type_`.
+
+    Raises:
+        FoldError: A constant operation has no result, such as a division by zero.
+    """
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
         return _fold(operator, left, right, type_)
     if operator == "&&":
@@ -103,7 +108,7 @@ def unary(operator: str, operand: ir.Expr) -> ir.Expr:
 
 
 def cast(operand: ir.Expr, type_: t.Type) -> ir.Expr:
-    """Cast an operand, as (type_) operand; both types are representations."""
+    """Return `(type_) operand`, where both types are representations."""
     if operand.type == type_:
         return operand
     if isinstance(operand, ir.Const):
@@ -114,6 +119,7 @@ def cast(operand: ir.Expr, type_: t.Type) -> ir.Expr:
 
 
 def slice_of(operand: ir.Expr, high: int, low: int) -> ir.Expr:
+    """Return `operand[high:low]`."""
     type_ = t.bit(high - low + 1)
     if isinstance(operand, ir.Const):
         return ir.Const(type_, slice_bits(operand.value, high, low))
@@ -133,7 +139,7 @@ def equal(left: ir.Expr, right: ir.Expr) -> ir.Expr:
 
 
 def insert_bits(base: ir.Expr, high: int, low: int, value: ir.Expr) -> ir.Expr:
-    """`base` with bits high..low replaced."""
+    """Return `base` with bits high..low replaced by `value`."""
     assert isinstance(base.type, (t.Bit, t.Int))
     width = base.type.width
     unsigned = t.bit(width)

@@ -1,14 +1,40 @@
-"""The program's variables: fields of `scalars`, header instances, stacks and unions, with names of their own."""
+"""Storage: the variables of a program, with unique names."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.ir.places import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
-from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.ir import values as ir
+from gradbed.switch.compiler.ir.values import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
+
+# ---- Unique names ----
+
+
+class NameSet:
+    """A set of unique names."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        """Return `name`, with a number behind it if it is taken: x, x_0, x_1."""
+        if name not in self._taken:
+            self._taken.add(name)
+            return name
+        number = self._next.get(name, 0)
+        while f"{name}_{number}" in self._taken:
+            number += 1
+        self._next[name] = number + 1
+        self._taken.add(f"{name}_{number}")
+        return f"{name}_{number}"
+
+
+# ---- Variables of a program ----
+
 
 MAX_INSTANCES = 20_000
 SCALARS = "scalars"
@@ -21,10 +47,12 @@ class StorageExhausted(Exception):
 
 @dataclass
 class Storage:
-    """`scalars`: (name, type) in order. Headers in order of their ids in BMv2 JSON."""
+    """The variables of a program."""
 
     scalars: list[tuple[str, t.Type]] = field(default_factory=list)
+    """Name and type of each scalar, in order."""
     headers: list[HeaderPlace] = field(default_factory=list)
+    """Header instances in the order of their ids in BMv2 JSON."""
     stacks: list[StackPlace] = field(default_factory=list)
     unions: list[UnionPlace] = field(default_factory=list)
     union_stacks: list[StackPlace] = field(default_factory=list)
@@ -34,7 +62,7 @@ class Storage:
         self._names = NameSet((SCALARS, STANDARD_METADATA))
 
     def scalar(self, type_: t.Type, name: str) -> ir.FieldRef:
-        """A new scalar variable, of a type that t.is_scalar accepts."""
+        """Add a scalar variable, of a type that types.is_scalar accepts."""
         if len(self.scalars) > MAX_INSTANCES:
             raise StorageExhausted
         stored = t.representation(type_)
@@ -43,7 +71,7 @@ class Storage:
         return ir.FieldRef(stored, SCALARS, unique)
 
     def variable(self, type_: t.Type, name: str) -> Place:
-        """A new variable of any type that a variable can have."""
+        """Add a variable of any type."""
         if isinstance(type_, t.Struct):
             if type_.is_header:
                 return self.header(type_, name)
@@ -63,13 +91,13 @@ class Storage:
         return self.scalar(type_, name)
 
     def _varbit(self, type_: t.Varbit, name: str) -> ir.FieldRef:
-        """A header type holds one varbit field, so each varbit variable is a header by itself."""
+        """Add a header for a varbit variable, since a header type has at most one varbit field."""
         node = s.StructDeclaration(0, 0, [], "varbit", 0, "header", [], [])
         holder = t.Struct("header", "varbit", {"value": type_}, node, {"value": []})
         return ir.FieldRef(type_, self.header(holder, name).name, "value")
 
     def packet_part(self, type_: t.Type, name: str) -> Place:
-        """A part of the packet's headers: its name is the path to it in the program's headers struct."""
+        """Add a part of the packet's headers, named by its path in the headers struct of the program."""
         if isinstance(type_, t.Struct) and type_.kind == "struct":
             prefix = f"{name}." if name else ""
             return StructValue(
@@ -109,7 +137,7 @@ class Storage:
 
 
 def standard_metadata(type_: t.Struct) -> StructValue:
-    """v1model's standard_metadata_t as the header instance that BMv2 knows."""
+    """Return standard_metadata_t of v1model as the header instance that BMv2 knows."""
     parts = {
         name: ir.FieldRef(t.representation(inner), STANDARD_METADATA, name) for name, inner in type_.fields.items()
     }

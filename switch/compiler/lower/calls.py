@@ -5,16 +5,23 @@ from __future__ import annotations
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.ir.places import Instance, Nothing, Place, StackPlace, Value
-from gradbed.switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back
+from gradbed.switch.compiler.ir.values import Instance, Nothing, Place, StackPlace, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, lower, lower_block, value_by_type, value_of
-from gradbed.switch.compiler.lower.copying import kept, read, set_valid
 from gradbed.switch.compiler.lower.expressions import place_of
 from gradbed.switch.compiler.lower.externs import call_extern
-from gradbed.switch.compiler.lower.instances import anonymous_instance, construct, lower_variables, state_of
+from gradbed.switch.compiler.lower.inlining import (
+    Arguments,
+    anonymous_instance,
+    arguments_of,
+    bind,
+    construct,
+    copy_back,
+    lower_variables,
+    state_of,
+)
 from gradbed.switch.compiler.lower.parsers import parser_states
-from gradbed.switch.compiler.lower.parts import part, validity
 from gradbed.switch.compiler.lower.tables import apply_table, record_call
+from gradbed.switch.compiler.lower.values import kept, part, read, set_valid, validity
 from gradbed.switch.compiler.symbols import ApplyResult, Signature
 
 
@@ -58,7 +65,7 @@ def _apply_result(node: s.Member, frame: Frame, code: Code) -> ir.Expr:
     return result
 
 
-# --- methods of headers and stacks ---
+# ---- Methods of headers and stacks ----
 
 
 def _header_method(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Value:
@@ -82,7 +89,7 @@ def _stack_method(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) 
     code.primitive(node, name, ir.Ref(kind, place.name), ir.LoweredNumber(count.value))
 
 
-# --- functions and actions ---
+# ---- Functions and actions ----
 
 
 def _inline(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Value:
@@ -136,7 +143,7 @@ def lower_body(body: s.Block, return_type: t.Type, frame: Frame, node: s.Node, c
     return Nothing() if result is None else result
 
 
-# --- parsers and controls ---
+# ---- Parsers and controls ----
 
 
 def _apply(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> None:

@@ -1,11 +1,11 @@
 """What all of lowering works on: a program's state, the code being written, what symbols stand for there.
 
 `value_of` and `lower` are the two ways into the rules for expressions and statements, by the type of the node; the
-rules are in expressions.py, calls.py and statements.py. All of them take the code that they write to last.
-"""
+rules are in expressions.py, calls.py and statements.py. All of them take the code that they write to last."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,12 +16,10 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import LoweredCalculation, LoweredDigest, LoweredValueSet
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
-from gradbed.switch.compiler.ir.result import LoweredCalculation, LoweredDigest, LoweredValueSet
-from gradbed.switch.compiler.ir.storage import Storage
-from gradbed.switch.compiler.lower.field_lists import FieldLists
-from gradbed.switch.compiler.names import NameSet
+from gradbed.switch.compiler.ir.storage import NameSet, Storage
+from gradbed.switch.compiler.ir.values import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
 from gradbed.switch.compiler.symbols import Scope, Symbol
 
 MAX_STATEMENTS = 500_000
@@ -210,7 +208,7 @@ class Code:
         self.reporter.error(node.loc, message, node.end)
 
 
-# --- the rules ---
+# ---- Rules by kind of node ----
 
 
 def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
@@ -238,3 +236,77 @@ def lower(node: s.Statement, frame: Frame, code: Code) -> None:
 def lower_block(block: s.Block, frame: Frame, code: Code) -> None:
     for statement in block.statements:
         lower(statement, frame, code)
+
+
+# ---- Field lists ----
+
+
+_LITERAL = re.compile(r"(?:\d+w)?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*)")
+
+
+class FieldLists:
+    """Their numbers in BMv2 JSON."""
+
+    def __init__(self) -> None:
+        self._annotated: dict[int, int] = {}
+        self._others: dict[int, list[ir.FieldRef]] = {}
+
+    def annotated(self, index: int) -> int:
+        """The number of the fields annotated @field_list(index)."""
+        return self._annotated.setdefault(index, self._next())
+
+    def add(self, fields: list[ir.FieldRef]) -> int:
+        """The number of a list of just these fields."""
+        number = self._next()
+        self._others[number] = fields
+        return number
+
+    def empty(self) -> int:
+        """The number of a list without fields: BMv2 looks every list up that an action names."""
+        known = next((number for number, fields in self._others.items() if not fields), None)
+        return self.add([]) if known is None else known
+
+    def _next(self) -> int:
+        return len(self._annotated) + len(self._others) + 1
+
+    def all(self, metadata: StructValue | None, scope: Scope) -> list[tuple[int, str, list[ir.FieldRef]]]:
+        """(number, name, fields). metadata: where annotated fields are. scope: of the names in annotations."""
+        annotated = [
+            (number, f"field_list{index}", list(_fields(metadata, index, scope, False)) if metadata else [])
+            for index, number in self._annotated.items()
+        ]
+        others = [(number, f"kept_fields{number}", fields) for number, fields in self._others.items()]
+        return sorted([*annotated, *others], key=lambda item: item[0])
+
+
+def _fields(value: StructValue, index: int, scope: Scope, listed: bool) -> Iterator[ir.FieldRef]:
+    type_ = value.type
+    for name, part in value.parts.items():
+        annotations = type_.annotations.get(name, []) if isinstance(type_, t.Struct) else []
+        here = listed or any(index in _indices(annotation, scope) for annotation in annotations)
+        if isinstance(part, StructValue):
+            yield from _fields(part, index, scope, here)
+        elif here and isinstance(part, ir.FieldRef):
+            yield part
+
+
+def _indices(annotation: s.Annotation, scope: Scope) -> set[int]:
+    """Numbers, constants and members of serialisable enums, with commas between them."""
+    if annotation.name != "field_list" or not annotation.body:
+        return set()
+    parts = "".join(annotation.body).split(",")
+    return {number for part in parts if (number := _number(part, scope)) is not None}
+
+
+def _number(text: str, scope: Scope) -> int | None:
+    literal = _LITERAL.fullmatch(text)
+    if literal:
+        digits = literal[1].replace("_", "")
+        return int(digits, 10 if digits.isdecimal() else 0)
+    name, _, member = text.partition(".")
+    symbol = scope.lookup(name)
+    if symbol is None:
+        return None
+    if member and isinstance(symbol.type, t.Enum):
+        return symbol.type.values.get(member)
+    return symbol.value if isinstance(symbol.value, int) else None

@@ -8,7 +8,7 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import (
+from gradbed.switch.compiler.ir.values import (
     ElementOf,
     HeaderPlace,
     HeaderValue,
@@ -24,10 +24,21 @@ from gradbed.switch.compiler.ir.places import (
     default_value,
 )
 from gradbed.switch.compiler.lower.context import Code, Frame, value_by_type, value_of
-from gradbed.switch.compiler.lower.copying import as_scalar, assign, kept, read, snapshot
-from gradbed.switch.compiler.lower.parts import ZERO, as_place, copied, once, part, validity
+from gradbed.switch.compiler.lower.values import (
+    ZERO,
+    as_place,
+    as_scalar,
+    assign,
+    copied,
+    kept,
+    once,
+    part,
+    read,
+    snapshot,
+    validity,
+)
 
-# ---- Expressions to values: what one does besides having a value is written as statements before it ----
+# ---- Expressions ----
 
 
 def scalar_of(node: s.Expression, frame: Frame, code: Code) -> ir.Expr:
@@ -260,7 +271,7 @@ def _element_place(node: s.Index, base: Place, frame: Frame, code: Code) -> Plac
     return ElementOf(base, copied(index, node, code), ())
 
 
-# ---- Comparisons of values that have parts ----
+# ---- Comparisons of composite values ----
 
 
 def same(left: Value, right: Value, node: s.Node, code: Code) -> ir.Expr:

@@ -10,7 +10,8 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import (
+from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
+from gradbed.switch.compiler.ir.values import (
     ElementOf,
     ExternObject,
     HeaderPlace,
@@ -27,11 +28,9 @@ from gradbed.switch.compiler.ir.places import (
     default_value,
     value_type,
 )
-from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
-from gradbed.switch.compiler.lower.binding import arguments_of
 from gradbed.switch.compiler.lower.context import Code, Frame, value_of
-from gradbed.switch.compiler.lower.copying import as_scalar, assign, read, set_valid
-from gradbed.switch.compiler.lower.parts import copied, part
+from gradbed.switch.compiler.lower.inlining import arguments_of
+from gradbed.switch.compiler.lower.values import as_scalar, assign, copied, part, read, set_valid
 from gradbed.switch.state.externs import EXTERNS, ExternKind
 
 DROP_PORT = 511
@@ -130,7 +129,7 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
     return Nothing()
 
 
-# --- what is in a value ---
+# ---- Contents of values ----
 
 
 def _flatten(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
@@ -177,7 +176,7 @@ def _is_metadata(field: ir.FieldRef) -> bool:
     return field.header in (SCALARS, STANDARD_METADATA)
 
 
-# --- functions ---
+# ---- Functions ----
 
 
 @_function("static_assert")
@@ -309,7 +308,7 @@ def _checksum(call: _Call) -> None:
     call.emit(primitive, call.scalar(0), checksum, ir.Ref("calculation", calculation))
 
 
-# --- counters, meters, registers ---
+# ---- Counters, meters, registers ----
 
 
 @_method("counter", "count")
@@ -383,7 +382,7 @@ def _own_method(kind: ExternKind, call: _Call) -> None:
     call.with_result(result, lambda field: call.emit(operation, *before, field, *after))
 
 
-# --- packet_in and packet_out ---
+# ---- Packet_in and packet_out ----
 
 
 def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Value:

@@ -7,13 +7,12 @@ import itertools
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.ir.places import Value
-from gradbed.switch.compiler.ir.result import LoweredValueSet
+from gradbed.switch.compiler.ir import LoweredValueSet
+from gradbed.switch.compiler.ir.values import Value
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, lower, value_of
-from gradbed.switch.compiler.lower.copying import as_scalar
 from gradbed.switch.compiler.lower.expressions import constant_of, values_of
-from gradbed.switch.compiler.lower.instances import lower_variables
-from gradbed.switch.compiler.ranges import prefixes_of_range
+from gradbed.switch.compiler.lower.inlining import lower_variables
+from gradbed.switch.compiler.lower.values import as_scalar
 from gradbed.switch.compiler.symbols import Symbol
 
 # ---- Parsers ----
@@ -139,7 +138,7 @@ def _options(label: s.Expression, key: ir.Expr, frame: Frame, code: Code) -> lis
     return [(constant_of(label, frame, "a label", code) & ones, None)]
 
 
-# ---- Deparsers: as in BMv2, primitives come first, then headers in a fixed order ----
+# ---- The deparser ----
 
 
 _NO_BRANCHES = "a deparser cannot branch on this target, except to emit a header if that is valid"
@@ -224,3 +223,19 @@ def _written(statement: ir.LoweredAssign | ir.LoweredPrimitive) -> set[str]:
         return set()
     names = {part.header for part in statement.parameters if isinstance(part, ir.FieldRef)}
     return names | {part.name for part in statement.parameters if isinstance(part, ir.Ref)}
+
+
+# ---- Ranges ----
+
+
+def prefixes_of_range(first: int, last: int, width_bits: int) -> list[tuple[int, int]]:
+    """The fewest (value, mask) pairs with prefix masks that together match first..last."""
+    ones = (1 << width_bits) - 1
+    pairs = []
+    while first <= last:
+        size = first & -first if first else 1 << width_bits
+        while size > last - first + 1:
+            size >>= 1
+        pairs.append((first, ones & ~(size - 1)))
+        first += size
+    return pairs

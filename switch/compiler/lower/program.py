@@ -7,13 +7,13 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker import CheckedProgram
 from gradbed.switch.compiler.diagnostics import Reporter
+from gradbed.switch.compiler.ir import LoweredChecksum, LoweredPipeline, LoweredProgram
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import Instance, PacketValue, StructValue, Value
-from gradbed.switch.compiler.ir.result import LoweredChecksum, LoweredPipeline, LoweredProgram
 from gradbed.switch.compiler.ir.storage import StorageExhausted, standard_metadata
+from gradbed.switch.compiler.ir.values import Instance, PacketValue, StructValue, Value
 from gradbed.switch.compiler.lower.calls import lower_body
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, value_of
-from gradbed.switch.compiler.lower.instances import instantiate, lower_variables, often_applied, state_of
+from gradbed.switch.compiler.lower.inlining import instantiate, lower_variables, often_applied, state_of
 from gradbed.switch.compiler.lower.parsers import lower_deparser, parser_states
 from gradbed.switch.compiler.symbols import ExternInstanceType
 

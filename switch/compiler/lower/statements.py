@@ -6,14 +6,12 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import StackPlace, Value
-from gradbed.switch.compiler.lower.binding import exit_pipeline
+from gradbed.switch.compiler.ir.values import StackPlace, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, Loop, lower, lower_block, value_by_type, value_of
-from gradbed.switch.compiler.lower.copying import as_scalar, assign, reset
 from gradbed.switch.compiler.lower.expressions import applied, place_of, scalar_of, values_of
-from gradbed.switch.compiler.lower.instances import instantiate
-from gradbed.switch.compiler.lower.parts import once
+from gradbed.switch.compiler.lower.inlining import exit_pipeline, instantiate
 from gradbed.switch.compiler.lower.tables import apply_table
+from gradbed.switch.compiler.lower.values import as_scalar, assign, once, reset
 from gradbed.switch.compiler.symbols import ApplyResult
 
 # A loop over a longer range, or one that is not known before, runs as a loop.
@@ -84,7 +82,7 @@ def _return(node: s.Return, frame: Frame, code: Code) -> None:
     code.leave(label, node)
 
 
-# --- choices ---
+# ---- Choices ----
 
 
 @lower.register(s.If)
@@ -186,7 +184,7 @@ def _groups(node: s.Switch) -> list[tuple[list[s.Expression | None], s.Block]]:
     return groups
 
 
-# --- loops ---
+# ---- Loops ----
 
 
 @lower.register(s.For)

@@ -7,12 +7,11 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.places import ExternObject, Value
-from gradbed.switch.compiler.lower.binding import Arguments, arguments_of, bind, copy_back, exit_pipeline
+from gradbed.switch.compiler.ir.values import ExternObject, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, ProgramState, lower_block, value_of
-from gradbed.switch.compiler.lower.copying import assign, may_change, read
 from gradbed.switch.compiler.lower.expressions import constant_of
-from gradbed.switch.compiler.lower.instances import construct
+from gradbed.switch.compiler.lower.inlining import Arguments, arguments_of, bind, construct, copy_back, exit_pipeline
+from gradbed.switch.compiler.lower.values import assign, may_change, read
 
 
 def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") -> ir.Apply:
@@ -272,7 +271,7 @@ def _match(label: s.Expression, owner: Frame, code: Code) -> ir.LoweredKeyMatch:
     return ir.LoweredKeyMatch("value", constant_of(label, owner, what, code))
 
 
-# --- actions ---
+# ---- Actions ----
 
 
 def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, program: ProgramState) -> ir.LoweredAction:

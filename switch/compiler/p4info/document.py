@@ -11,17 +11,18 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.diagnostics import Reporter
-from gradbed.switch.compiler.ir import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredTable
-from gradbed.switch.compiler.ir.places import ExternObject
-from gradbed.switch.compiler.ir.result import LoweredProgram
-from gradbed.switch.compiler.p4info.annotations import (
+from gradbed.switch.compiler.ir import DEFAULT_SIZE, LoweredAction, LoweredKey, LoweredProgram, LoweredTable
+from gradbed.switch.compiler.ir.values import ExternObject
+from gradbed.switch.compiler.p4info.preamble import (
     add_annotations,
     add_documentation,
+    assign_ids,
+    explicit_id,
     fill_preamble,
     number_in,
+    shortest_suffixes,
     values_in,
 )
-from gradbed.switch.compiler.p4info.identifiers import assign_ids, explicit_id, shortest_suffixes
 from gradbed.switch.compiler.p4info.type_info import TypeInfo, control_width, padded_bytes
 from gradbed.switch.state.externs import EXTERNS
 

@@ -9,7 +9,7 @@ from finsy.proto import p4t
 
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.p4info.annotations import add_annotations
+from gradbed.switch.compiler.p4info.preamble import add_annotations
 from gradbed.switch.compiler.values import wrap
 
 

@@ -52,7 +52,7 @@ class Cursor:
         self._scopes: list[dict[str, bool]] = [{}]
         self._nesting = 0
 
-    # --- moving ---
+    # ---- Moving ----
 
     def advance(self) -> Token:
         token = self.token
@@ -142,7 +142,7 @@ class Cursor:
         self.reporter.error(loc, f"{message}, but found {found}", self.token.end, hint=hint)
         return SyntaxFailure()
 
-    # --- nesting, so that no input exhausts the stack ---
+    # ---- Nesting, limited so that no input exhausts the stack ----
 
     def enter(self) -> None:
         self._nesting += 1
@@ -160,7 +160,7 @@ class Cursor:
     def nesting(self, value: int) -> None:
         self._nesting = value
 
-    # --- names ---
+    # ---- Names ----
 
     def open_scope(self) -> int:
         """Returns what close_scope needs."""
@@ -183,7 +183,7 @@ class Cursor:
                 return known
         return False
 
-    # --- recovery ---
+    # ---- Recovery ----
 
     def skip_to(self, stops: Collection[str]) -> None:
         """Go behind the next ';' or to a '}' or one of `stops` that is on this level of braces."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.lexer import NAME, Token
-from gradbed.switch.compiler.parser.annotations import parse_annotations
 from gradbed.switch.compiler.parser.cursor import Cursor, SyntaxFailure
 from gradbed.switch.compiler.parser.expressions import (
     parse_expression,
@@ -18,6 +17,7 @@ from gradbed.switch.compiler.parser.expressions import (
 )
 from gradbed.switch.compiler.parser.statements import (
     finish_instantiation,
+    parse_annotations,
     parse_block,
     parse_constant,
     parse_statement,

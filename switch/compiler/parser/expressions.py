@@ -275,7 +275,7 @@ def _parse_braces(cursor: Cursor) -> s.Expression:
     return s.ListExpression(loc, cursor.last_end, items, with_defaults)
 
 
-# --- types ---
+# ---- Types ----
 
 
 def parse_type(cursor: Cursor) -> s.TypeSyntax:
@@ -430,7 +430,7 @@ def number_literal(cursor: Cursor, token: Token) -> s.Expression:
     return s.IntLiteral(token.loc, token.end, number, int(width) if width else None, group["sign"] == "s", base)
 
 
-# ---- Sets: labels of select cases and keys of table entries ----
+# ---- Sets ----
 
 
 def parse_set(cursor: Cursor) -> s.Expression:

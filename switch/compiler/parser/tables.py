@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gradbed.switch.compiler import syntax as s
-from gradbed.switch.compiler.parser.annotations import parse_annotations
 from gradbed.switch.compiler.parser.cursor import Cursor
 from gradbed.switch.compiler.parser.expressions import parse_arguments, parse_expression, parse_initializer, parse_set
+from gradbed.switch.compiler.parser.statements import parse_annotations
 
 
 def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDeclaration:

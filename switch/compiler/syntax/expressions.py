@@ -1,7 +1,4 @@
-"""Expressions, and types as written: each may hold the other.
-
-What the type checker finds out about an expression stands in `type`, `value` and `symbol`.
-"""
+"""Expressions, and types as written. Each may contain the other."""
 
 from __future__ import annotations
 
@@ -15,11 +12,15 @@ from gradbed.switch.compiler.values import Constant
 
 @dataclass(slots=True, eq=False)
 class Expression(Node):
+    """An expression."""
+
     type: Type | None = field(default=None, init=False)
+    """Set by the checker."""
     value: Constant | None = field(default=None, init=False)
+    """Value of an expression known at compile time, set by the checker."""
 
 
-# --- types as written ---
+# ---- Types as written ----
 
 
 @dataclass(slots=True, eq=False)
@@ -50,10 +51,11 @@ class StackTypeSyntax(TypeSyntax):
 
 @dataclass(slots=True, eq=False)
 class TupleTypeSyntax(TypeSyntax):
-    """tuple<...>, or list<T> with `is_list`."""
+    """A tuple or list type."""
 
     elements: list[TypeSyntax]
     is_list: bool = False
+    """Whether it is list<T>."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,15 +63,18 @@ class AnyTypeSyntax(TypeSyntax):
     """The type argument `_`."""
 
 
-# --- expressions ---
+# ---- Expressions ----
 
 
 @dataclass(slots=True, eq=False)
 class IntLiteral(Expression):
+    """An integer literal."""
+
     number: int
     width: int | None
     signed: bool
     base: int = 10  # as written
+    """Base as written: 2, 8, 10 or 16."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,15 +108,18 @@ class Index(Expression):
 
 @dataclass(slots=True, eq=False)
 class Slice(Expression):
-    """base[high:low]; after checking, `high_bit` and `low_bit` are the numbers. counts_up: base[low+:high], where
-    `high` is how many bits there are."""
+    """A slice of bits: base[high:low], or base[low+:high]."""
 
     base: Expression
     high: Expression
+    """The highest bit, or the number of bits if `counts_up`."""
     low: Expression
     counts_up: bool = False
+    """Whether it is base[low+:high]."""
     high_bit: int = field(default=0, init=False)
+    """Set by the checker."""
     low_bit: int = field(default=0, init=False)
+    """Set by the checker."""
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +130,7 @@ class Unary(Expression):
 
 @dataclass(slots=True, eq=False)
 class Binary(Expression):
-    """An operation on two operands; also the sets `value &&& mask` and `first .. last`."""
+    """A binary operation, or one of the sets `value &&& mask` and `first .. last`."""
 
     operator: str
     left: Expression
@@ -144,7 +152,7 @@ class Cast(Expression):
 
 @dataclass(slots=True, eq=False)
 class Convert(Expression):
-    """An implicit conversion, put in by the type checker: `operand` seen as `type`."""
+    """An implicit conversion of `operand` to `type`, inserted by the checker."""
 
     operand: Expression
 
@@ -157,63 +165,67 @@ class Argument(Node):
 
 @dataclass(slots=True, eq=False)
 class Call(Expression):
-    """A function, method, action or constructor call; `target` says which, after checking."""
+    """A call of a function, method, action or constructor."""
 
     callee: Expression
     type_arguments: list[TypeSyntax]
     arguments: list[Argument]
     target: CallTarget | None = field(default=None, init=False)
+    """The callee, set by the checker."""
 
 
 @dataclass(slots=True, eq=False)
 class TypeName(Expression):
-    """A type where an expression stands: `Type(arguments)` or `Type.member`."""
+    """A type in place of an expression: `Type(arguments)` or `Type.member`."""
 
     syntax: TypeSyntax
 
 
 @dataclass(slots=True, eq=False)
 class ListExpression(Expression):
-    """{a, b}; `with_defaults`: it ends in `...`."""
+    """A list expression: {a, b}."""
 
     items: list[Expression]
     with_defaults: bool = False
+    """Whether it ends in `...`."""
 
 
 @dataclass(slots=True, eq=False)
 class StructExpression(Expression):
-    """{a = 1, b = 2}; `with_defaults`: it ends in `...`."""
+    """A structure-valued expression: {a = 1, b = 2}."""
 
     fields: list[tuple[str, Expression]]
     with_defaults: bool = False
+    """Whether it ends in `...`."""
 
 
 @dataclass(slots=True, eq=False)
 class InvalidHeader(Expression):
-    """{#}"""
+    """The invalid header {#}."""
 
 
 @dataclass(slots=True, eq=False)
 class DefaultValue(Expression):
-    """... as an initialiser"""
+    """The initializer `...`."""
 
 
 @dataclass(slots=True, eq=False)
 class Wildcard(Expression):
-    """`_` or `default` in a set, `_` as an argument."""
+    """`_` or `default` in a set, or `_` as an argument."""
 
 
 @dataclass(slots=True, eq=False)
 class CallTarget(Node):
-    """What a call means. `kind`: see checker/calls.py. `parameters` with all type variables replaced.
-
-    `bound`: for each parameter its argument, None where an argument is absent (default value or `_`).
-    """
+    """The callee of a call."""
 
     kind: str
+    """One of the kinds listed in checker/calls.py."""
     name: str
     parameters: list[ParameterType]
+    """Parameters, with all type variables replaced."""
     bound: list[Expression | None]
+    """Argument for each parameter; None for an absent one (a default value or `_`)."""
     return_type: Type
     declaration: object = None
     receiver: Expression | None = None
+    """Object that the method is called on."""

@@ -9,7 +9,7 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from gradbed.switch.compiler import CompileError, compile_p4
-from gradbed.switch.compiler.p4info.identifiers import one_at_a_time, shortest_suffixes
+from gradbed.switch.compiler.p4info.preamble import one_at_a_time, shortest_suffixes
 from tests.unit.compiler.programs import BYTES, compile_text, control
 
 PROGRAMS = Path(__file__).parents[2] / "p4" / "programs"

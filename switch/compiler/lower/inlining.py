@@ -1,0 +1,280 @@
+"""Inlining of parsers, controls, actions and functions: their instances, arguments and parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradbed.switch.compiler import ir
+from gradbed.switch.compiler import syntax as s
+from gradbed.switch.compiler.ir import operations as op
+from gradbed.switch.compiler.ir.values import (
+    PLACES,
+    ExternObject,
+    HeaderPlace,
+    Instance,
+    Nothing,
+    PacketValue,
+    Place,
+    StackPlace,
+    StructValue,
+    TextValue,
+    UnionPlace,
+    Value,
+    header_names,
+)
+from gradbed.switch.compiler.lower.context import Code, CopyOut, Frame, InstanceState, ProgramState, lower, value_of
+from gradbed.switch.compiler.lower.expressions import place_of
+from gradbed.switch.compiler.lower.values import assign, kept, read, reset
+from gradbed.switch.compiler.symbols import ExternInstanceType, ParameterType, Signature, Symbol
+
+# ---- Instances ----
+
+
+def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> Value:
+    """The object that `Type(arguments) name;` declares."""
+    assert node.call is not None
+    name = program.control_name(node.annotations, frame.prefix, node.name)
+    value = construct(node.call, frame, name, program)
+    if isinstance(value, ExternObject):
+        value.node = node
+    return value
+
+
+def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> Value:
+    """The object that a constructor call makes, under the control plane's name `name`."""
+    target = call.target
+    if target is None or not isinstance(target.declaration, Signature):
+        return Nothing()
+    code = Code(program, "constructor")
+    arguments: dict[str, Value] = {}
+    for parameter, bound in zip(target.parameters, target.bound, strict=True):
+        arguments[parameter.name] = Nothing() if bound is None else value_of(bound, frame, code)
+    if not isinstance(call.type, ExternInstanceType):
+        return Instance(target.declaration, name or target.declaration.name, arguments, call.loc)
+    written = s.TypeSyntax(call.loc, call.end)
+    node = s.Instantiation(call.loc, call.end, [], name, call.loc, written, call.arguments)
+    kind = call.type.klass.name
+    if any((other.kind, other.name) == (kind, name) for other in program.objects):
+        code.error(call, f"the control plane knows another {kind} by the name '{name}'")
+    value = ExternObject(call.type, name, arguments, node, kind)
+    program.objects.append(value)
+    return value
+
+
+def anonymous_instance(receiver: s.Expression, node: s.Node, frame: Frame, program: ProgramState) -> Instance:
+    """The instance behind Type.apply(...): one for each such call in each instance around it."""
+    key = (frame, node)
+    known = program.anonymous_instances.get(key)
+    if known is None:
+        assert isinstance(receiver, s.Call) and receiver.target is not None
+        name = program.instance_names.unique(program.control_name([], frame.prefix, receiver.target.name))
+        value = construct(receiver, frame, name, program)
+        assert isinstance(value, Instance)
+        known = program.anonymous_instances[key] = value
+    return known
+
+
+def state_of(instance: Instance, program: ProgramState) -> InstanceState:
+    """The frame of an instance, with its constants, objects and variables, made when first needed."""
+    known = program.instances.get(instance)
+    if known is not None:
+        return known
+    signature = instance.signature
+    declaration = signature.node
+    assert isinstance(declaration, (s.ParserDeclaration, s.ControlDeclaration))
+    frame = Frame(program.globals, instance.name, signature.body_scope or signature.scope)
+    often = instance.loc in program.often_applied and _has_fixed_places(declaration)
+    state = program.instances[instance] = InstanceState(instance, frame, often)
+    for parameter in signature.constructor:
+        frame.values[parameter.symbol] = instance.arguments[parameter.name]
+    for local in declaration.locals:
+        if isinstance(local, s.Instantiation) and local.symbol is not None:
+            frame.values[local.symbol] = instantiate(local, frame, program)
+        elif isinstance(local, s.VariableDeclaration) and local.symbol is not None:
+            frame.values[local.symbol] = program.storage.variable(local.symbol.type, local.name)
+    return state
+
+
+def lower_variables(declaration: s.ParserDeclaration | s.ControlDeclaration, frame: Frame, code: Code) -> None:
+    """What the variables of an instance are each time that it is applied."""
+    for local in declaration.locals:
+        if isinstance(local, s.VariableDeclaration):
+            lower(local, frame, code)
+
+
+def often_applied(declarations: list[s.Declaration]) -> set[int]:
+    """Positions of the instances that are applied in more than one place of the source.
+
+    Instances that are passed to constructors count as such.
+    """
+    seen: Counter[Symbol] = Counter()
+    for node in s.walk(declarations):
+        if isinstance(node, s.Call) and node.target is not None and node.target.kind == "apply":
+            receiver = node.target.receiver
+            if isinstance(receiver, s.Name) and receiver.symbol is not None:
+                seen[receiver.symbol] += 1
+        elif isinstance(node, s.Argument) and isinstance(node.expression, s.Name):
+            symbol = node.expression.symbol
+            if symbol is not None and symbol.kind == "instance":
+                seen[symbol] += 2
+    return {
+        symbol.node.call.loc
+        for symbol, count in seen.items()
+        if count > 1 and isinstance(symbol.node, s.Instantiation) and symbol.node.call is not None
+    }
+
+
+def _has_fixed_places(declaration: s.ParserDeclaration | s.ControlDeclaration) -> bool:
+    """Whether there are tables in a control, or perhaps in controls inside it: they refer to fixed variables."""
+    return isinstance(declaration, s.ControlDeclaration) and (
+        bool(declaration.constructor_parameters)
+        or any(isinstance(local, s.TableDeclaration) or _holds_tables(local) for local in declaration.locals)
+    )
+
+
+def _holds_tables(local: s.Declaration) -> bool:
+    """Return whether this declares an instance of a control with tables. Objects, such as registers, have none."""
+    if not isinstance(local, s.Instantiation) or local.call is None or local.call.target is None:
+        return False
+    signature = local.call.target.declaration
+    return isinstance(signature, Signature) and (
+        isinstance(signature.node, (s.ParserDeclaration, s.ControlDeclaration)) and _has_fixed_places(signature.node)
+    )
+
+
+# ---- Arguments and parameters ----
+
+
+_WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of one call.
+
+    values: values for what is read, places for what is written, Nothing for `_`. copied_in: by position, the value of
+    an `inout` argument's place before a later argument changed it.
+    """
+
+    values: list[Value]
+    copied_in: dict[int, Value]
+
+
+def arguments_of(
+    parameters: Sequence[ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
+) -> Arguments:
+    """Evaluate arguments left to right (P4_16, section 6.8).
+
+    Each one counts as it is at its turn, so what a later one changes is copied first: also for `inout`.
+    """
+    values: list[Value] = []
+    ends: list[int] = []
+    for parameter, node in zip(parameters, bound, strict=True):
+        if node is None:
+            values.append(Nothing())
+        elif parameter.direction in ("out", "inout"):
+            values.append(place_of(node, frame, code))
+        else:
+            values.append(read(value_of(node, frame, code), node, code))
+        ends.append(len(code.statements))
+    copied_in: dict[int, Value] = {}
+    # From the last one, so that copies which are put in leave the positions of earlier ones as they are.
+    for index in reversed(range(len(values))):
+        node = bound[index]
+        if node is None or parameters[index].direction == "out":
+            continue
+        value = kept(values[index], ends[index], node, code)
+        if parameters[index].direction != "inout":
+            values[index] = value
+        elif value is not values[index]:
+            copied_in[index] = value
+    return Arguments(values, copied_in)
+
+
+def bind(
+    parameters: Sequence[ParameterType],
+    arguments: Arguments,
+    frame: Frame,
+    node: s.Node,
+    code: Code,
+    *,
+    closed: bool,
+    owned: dict[Symbol, Place] | None = None,
+) -> CopyOut:
+    """Give the parameters their values in the callee's frame.
+
+    `closed`: the callee sees nothing but its parameters, so that an argument that overlaps with no other, and that no
+    later one changed, may stand for its parameter itself. `owned`: variables that the parameters always have (filled
+    in here).
+    """
+    copy_out = CopyOut()
+    names = [header_names(argument) for argument in arguments.values]
+    for index, (parameter, argument) in enumerate(zip(parameters, arguments.values, strict=True)):
+        writes = parameter.direction in ("out", "inout")
+        others = [
+            other
+            for position, other in enumerate(names)
+            if position != index and (writes or parameters[position].direction in ("out", "inout"))
+        ]
+        alone = index not in arguments.copied_in and not any(names[index] & other for other in others)
+        if _is_object(argument) or (owned is None and not writes and _is_fixed(argument)):
+            frame.values[parameter.symbol] = argument
+        elif owned is None and closed and alone and isinstance(argument, _WHOLE):
+            frame.values[parameter.symbol] = argument
+            if parameter.direction == "out":
+                reset(argument, node, code)
+        else:
+            variable = _variable(parameter, owned, code)
+            frame.values[parameter.symbol] = variable
+            if parameter.direction == "out" or isinstance(argument, Nothing):
+                reset(variable, node, code)
+            else:
+                assign(variable, arguments.copied_in.get(index, argument), node, code)
+            if writes and not isinstance(argument, Nothing):
+                assert isinstance(argument, PLACES)
+                copy_out.pairs.append((argument, variable))
+    return copy_out
+
+
+def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
+    """A parameter's own variable."""
+    if owned is not None and parameter.symbol in owned:
+        return owned[parameter.symbol]
+    variable = code.storage.variable(parameter.type, parameter.name)
+    if owned is not None:
+        owned[parameter.symbol] = variable
+    return variable
+
+
+def _is_object(value: Value) -> bool:
+    """Return whether it is nothing that a variable could hold."""
+    return isinstance(value, (PacketValue, ExternObject, TextValue, Instance))
+
+
+def _is_fixed(value: Value) -> bool:
+    """Return whether nothing can change the value: constants and action data."""
+    if isinstance(value, ir.Expr):
+        return all(isinstance(leaf, (ir.Const, ir.RuntimeData)) for leaf in ir.reads(value))
+    return isinstance(value, StructValue) and all(map(_is_fixed, value.parts.values()))
+
+
+def copy_back(copy_out: CopyOut, node: s.Node, code: Code) -> None:
+    for place, variable in copy_out.pairs:
+        assign(place, variable, node, code)
+
+
+def exit_pipeline(node: s.Node, code: Code) -> None:
+    """Copy out what the calls around would copy, then end the pipeline."""
+    for copy_out in reversed(code.copy_outs):
+        copy_back(copy_out, node, code)
+    if code.kind != "action":
+        code.emit(ir.LoweredEnd(node.loc, node.end))
+        return
+    if code.exit_flag is not None:
+        code.assign(code.exit_flag, op.TRUE, node)
+    else:
+        code.primitive(node, "exit")
+    assert code.finished is not None
+    code.leave(code.finished, node)
