@@ -35,7 +35,7 @@ def lee_average(workers: int, share: float) -> float:
     set of samples goes to workers each of which has exactly all others of the set.
 
     K. Lee, M. Lam, R. Pedarsani, D. Papailiopoulos, K. Ramchandran, "Speeding Up Distributed Machine Learning Using
-    Codes", IEEE Transactions on Information Theory 64(3), 2018, coded shuffling rate.
+    Codes", IEEE Transactions on Information Theory 64(3), 2018, coded shuffling rate, doi:10.1109/TIT.2017.2736066.
     """
     p = (share - 1 / workers) / (1 - 1 / workers)
     if p <= 0:
@@ -51,7 +51,7 @@ def attia_tandon_worst(workers: int, share: float) -> float:
     storage and load for i = 0..K parts.
 
     M. A. Attia, R. Tandon, "Near Optimal Coded Data Shuffling for Distributed Learning", IEEE Transactions on
-    Information Theory 65(11), 2019, the coded scheme's storage and communication.
+    Information Theory 65(11), 2019, the coded scheme's storage and communication, arXiv:1801.01875.
     """
     return _between((workers * share - 1) * workers / (workers - 1), lambda i: (workers - i) / (workers * (i + 1)))
 
@@ -62,7 +62,7 @@ def coded_mapreduce(workers: int, share: float) -> float:
     Each sample is stored by r = K * share workers, every set of r alike, and a worker's packet serves r others.
 
     S. Li, M. A. Maddah-Ali, Q. Yu, A. S. Avestimehr, "A Fundamental Tradeoff Between Computation and Communication in
-    Distributed Computing", IEEE Transactions on Information Theory 64(1), 2018.
+    Distributed Computing", IEEE Transactions on Information Theory 64(1), 2018, doi:10.1109/TIT.2017.2756959.
     """
     return _between(workers * share, lambda r: (1 - r / workers) / r)
 
