@@ -1,6 +1,7 @@
 """PowerSGD: a matrix as the product of two thin ones, by one step of power iteration from the last round's result
 (Vogels, Karimireddy and Jaggi, "PowerSGD", NeurIPS 2019). Here each worker has factors of its own, which the server
-multiplies and sums; the paper's workers agree on them in two all-reduce operations."""
+multiplies and sums, so that a switch cannot sum them. As published, workers agree on the factors by two all-reduces,
+which a switch could sum."""
 
 from __future__ import annotations
 

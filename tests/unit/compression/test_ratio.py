@@ -1,4 +1,4 @@
-"""The source's rule to the letter, the corrected one and its invariants, and when a worker applies them."""
+"""The rule as published, the corrected one and its invariants, and when a worker applies them."""
 
 from __future__ import annotations
 
