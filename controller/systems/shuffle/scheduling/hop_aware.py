@@ -1,4 +1,7 @@
-"""The source's scheduler: clusters grown from random edges, rated by hops (S3 to S6).
+"""The source's scheduler: clusters grown from random demands, rated by hops (S3 to S6).
+
+S3 begins with a random edge of the dependency graph and does not say how it is drawn. Here each open demand (worker
+and sample) is as probable, however many holders the sample has.
 
 A demand that no cluster takes is sent by its nearest holder, and one that several workers have is met for each of
 them. The source's loss looks at the hops of the coded packet alone, so that loans seem free; `count_loans` adds
