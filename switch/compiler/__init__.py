@@ -1,4 +1,4 @@
-"""P4_16 for v1model to BMv2 JSON and P4Info: compile_p4(path)."""
+"""Compiler from P4_16 for v1model to BMv2 JSON and P4Info: compile_p4(path)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions of #if and #elif: C's integer operators on Python integers."""
+"""Expressions of #if and #elif: the integer operators of C on Python integers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_DEPTH = 64
 
 
 class ConditionError(Exception):
-    """`loc` is the position to blame."""
+    """The expression of an #if is malformed."""
 
     def __init__(self, loc: int, message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,11 @@ class ConditionError(Exception):
 
 
 def evaluate_condition(tokens: Sequence[Token], loc: int) -> int:
-    """Value of the expression; names that are no macros count as 0. Raises ConditionError."""
+    """Return the value of the expression; names that are no macros count as 0.
+
+    Raises:
+        ConditionError: The expression is malformed.
+    """
     evaluator = _Evaluator(tokens, loc)
     value = evaluator.ternary()
     evaluator.expect_end()

@@ -1,4 +1,4 @@
-"""What the compiler has to say about a program: errors, warnings and notes, each with its source line."""
+"""Diagnostics: errors, warnings and notes, each with its source line."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ MAX_ERRORS = 20
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message about one place. `line` and `column` count from 1; `source_line` is shown with a caret.
-
-    `category` is the name of a kind of warnings, as in @noWarn("unused"); `hint` says what might help.
-    """
+    """A message about one place in the source."""
 
     severity: Severity
     message: str
     file: str
     line: int
+    """Counted from 1."""
     column: int
+    """Counted from 1."""
     source_line: str
+    """Text of the line, which is shown with a caret."""
     length: int = 1
     notes: tuple[Diagnostic, ...] = field(default=())
     category: str = ""
+    """Category of a warning, as in @noWarn("unused")."""
     hint: str = ""
+    """Advice on how to mend the program."""
 
     def __str__(self) -> str:
         text = _harmless(self.source_line.rstrip())
@@ -45,7 +47,7 @@ class Diagnostic:
 
 
 def _harmless(line: str) -> str:
-    """The line with nothing in it that a terminal would obey, of the same length."""
+    """Replace what a terminal would interpret, keeping the length of the line."""
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
 
 
@@ -56,7 +58,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 class CompileError(UserError):
-    """The program has errors: `diagnostics` lists them (and warnings), the text shows them all."""
+    """The program has errors. The text shows all `diagnostics`, warnings included."""
 
     prefix = ""
 
@@ -66,7 +68,7 @@ class CompileError(UserError):
 
 
 class Abandoned(Exception):
-    """Compilation cannot go on; the reporter holds the reason."""
+    """Compilation cannot continue; the reporter holds the reason."""
 
 
 class Reporter:
@@ -82,14 +84,18 @@ class Reporter:
     def error(
         self, loc: int, message: str, end: int = -1, note: tuple[int, str] | None = None, hint: str = ""
     ) -> None:
-        """Record an error at `loc` (see SourceManager); raises Abandoned after MAX_ERRORS of them."""
+        """Record an error at `loc` (see SourceManager).
+
+        Raises:
+            Abandoned: There are MAX_ERRORS errors.
+        """
         if self._add("error", loc, message, end, note, hint=hint):
             self.error_count += 1
             if self.error_count >= MAX_ERRORS:
                 raise Abandoned
 
     def warning(self, loc: int, message: str, end: int = -1, *, category: str, about: int = 0) -> None:
-        """Record a warning. about: where the thing is declared that it is about; @noWarn there counts as well."""
+        """Record a warning. @noWarn counts at `loc` and at `about`, the declaration that the warning is about."""
         places = [self.sources.written_at(place) for place in (loc, about) if place]
         for start, stop, silenced in self._silenced:
             if silenced == category and any(start <= place < stop for place in places):
@@ -97,11 +103,11 @@ class Reporter:
         self._add("warning", loc, message, end, None, category)
 
     def silence(self, start: int, end: int, category: str) -> None:
-        """Drop warnings of this category that are about places from start to end."""
+        """Drop warnings of this category between two positions."""
         self._silenced.append((self.sources.written_at(start), self.sources.end_of(end), category))
 
     def fatal(self, loc: int, message: str) -> Abandoned:
-        """Record an error after which nothing sensible can follow: `raise reporter.fatal(...)`."""
+        """Record an error that ends the compilation, for `raise reporter.fatal(...)`."""
         self._add("error", loc, message, -1, None)
         self.error_count += 1
         return Abandoned()

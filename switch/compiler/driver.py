@@ -1,4 +1,4 @@
-"""One compilation from file to BMv2 JSON and P4Info."""
+"""Compilation of a file to BMv2 JSON and P4Info."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ RECURSION_LIMIT = 8000
 
 @dataclass(frozen=True)
 class Compiled:
-    """`json`: BMv2 JSON. `p4info`: a p4.config.v1.P4Info message. `warnings`: what was noticed on the way."""
+    """The result of a compilation."""
 
     json: dict[str, Any]
+    """BMv2 JSON."""
     p4info: Any
+    """A p4.config.v1.P4Info message."""
     warnings: tuple[Diagnostic, ...]
 
     @property
@@ -54,10 +56,15 @@ def compile_p4(
 ) -> Compiled:
     """Compile a P4_16 program for v1model.
 
-    include_dirs: where #include looks besides the program's own directory and the standard includes.
-    defines: macros by name with their replacement text.
-    without_warnings: categories of warnings to leave out, see analysis.CATEGORIES.
-    Raises CompileError with all that is wrong with the program, UserError if the file cannot be read.
+    Args:
+        path: The program.
+        include_dirs: Searched by #include after the directory of the program; the standard includes come last.
+        defines: Replacement texts of macros by name.
+        without_warnings: Categories of warnings to leave out (analysis.CATEGORIES).
+
+    Raises:
+        CompileError: The program has errors; all of them are listed.
+        UserError: The file cannot be read.
     """
     path = Path(path)
     sources = SourceManager()

@@ -1,4 +1,4 @@
-"""Characters to tokens, for the preprocessor and the parser alike."""
+"""The lexer of the preprocessor and the parser (P4_16 1.2.5, section 6.4)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _KINDS = {
 
 
 class Token:
-    """kind: NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN or END; text: as written; loc: see source.py."""
+    """A token: its kind (NAME, NUMBER, STRING, PUNCTUATION, UNKNOWN or END), its text as written and its position."""
 
     __slots__ = ("flags", "kind", "loc", "text")
 
@@ -63,14 +63,18 @@ class Token:
 
     @property
     def end(self) -> int:
-        """The position behind it; of a token that a macro put in place, its own (see SourceManager.end_of)."""
+        """Position behind the token; for a token of a macro, its own position (see SourceManager.end_of)."""
         return self.loc + len(self.text) if self.loc < EXPANSION_BASE else self.loc
 
 
 def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int | None = None) -> list[Token]:
-    """Return all tokens of a file, without an END token. Comments and white space leave only flags behind.
+    """Return the tokens of a file, without an END token. Comments and white space leave only flags.
 
-    start, stop: offsets of a part of it; the start of a part is behind the first token of its line.
+    Args:
+        source: The file.
+        reporter: Receives errors.
+        start: Offset of the first character, behind the first token of its line if it is not 0.
+        stop: Offset behind the last character; None for the end of the file.
     """
     tokens: list[Token] = []
     append = tokens.append
@@ -101,7 +105,7 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
 
 
 def _warn_of_blanks(match: re.Match[str], base: int, reporter: Reporter) -> None:
-    """Behind a backslash blanks cannot be seen, and most compilers do not join such lines."""
+    """Warn of invisible blanks behind a backslash, since most compilers do not join such lines."""
     for splice in _SPLICES.finditer(match.group()):
         if len(splice.group()) > len("\\\n"):
             loc = base + match.start() + splice.start()
@@ -110,7 +114,7 @@ def _warn_of_blanks(match: re.Match[str], base: int, reporter: Reporter) -> None
 
 
 def tokenize_fragment(text: str, loc: int) -> list[Token]:
-    """Tokens of a piece of text that stands at one position (results of ## and command-line macros)."""
+    """Return the tokens of a text that has a single position, such as a result of ## or a command-line macro."""
     tokens: list[Token] = []
     flags = 0
     for match in _TOKEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Macro definitions and their expansion, on tokens (C11 6.10.3: arguments, #, ##, rescanning)."""
+"""Macros and their expansion on tokens (C11 6.10.3: arguments, #, ##, rescanning)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ PLACE_MACROS = ("__LINE__", "__FILE__")
 
 @dataclass(frozen=True)
 class Macro:
-    """`parameters` is None for an object-like macro; the last one is __VA_ARGS__ for a variadic macro."""
+    """A macro definition."""
 
     name: str
     parameters: tuple[str, ...] | None
+    """None for an object-like macro. The last one is __VA_ARGS__ for a variadic macro."""
     body: tuple[Token, ...]
     loc: int
 
@@ -42,7 +43,7 @@ class Macro:
 
 
 class _Frame:
-    """Tokens being rescanned, and the macro that is disabled until they are used up."""
+    """Tokens that are rescanned, and the macro that is disabled until they are used up."""
 
     __slots__ = ("index", "macro", "tokens")
 
@@ -53,6 +54,8 @@ class _Frame:
 
 
 class MacroExpander:
+    """Expands macros."""
+
     def __init__(self, sources: SourceManager, reporter: Reporter) -> None:
         self.macros: dict[str, Macro] = {}
         self._sources = sources
@@ -61,7 +64,7 @@ class MacroExpander:
         self._failed_pastes: set[int] = set()
 
     def expand(self, tokens: Sequence[Token], depth: int = 0) -> list[Token]:
-        """The tokens with all macros replaced."""
+        """Return the tokens with all macros replaced."""
         macros = self.macros
         if not any(token.kind == NAME and (token.text in macros or token.text in PLACE_MACROS) for token in tokens):
             self._count(len(tokens), tokens)
@@ -102,7 +105,7 @@ class MacroExpander:
         return output
 
     def _place(self, token: Token) -> Token:
-        """__LINE__ and __FILE__: of the place in the file where the outermost macro is used."""
+        """Return the value of __LINE__ or __FILE__ at the outermost use of a macro."""
         place = self._sources.locate(token.loc)
         if token.text == "__LINE__":
             return Token(NUMBER, str(place.line), token.loc, token.flags)
@@ -119,7 +122,7 @@ class MacroExpander:
     def _arguments(
         self, macro: Macro, use: Token, frames: list[_Frame], disabled: set[str]
     ) -> list[list[Token]] | None:
-        """Read "( ... )" behind the macro's name; None if there is no parenthesis (then it is a plain name)."""
+        """Read the arguments behind the name of a macro; None without a parenthesis, for a plain name."""
         for frame in reversed(frames):
             if frame.index < len(frame.tokens):
                 if frame.tokens[frame.index].text != "(":
@@ -210,8 +213,8 @@ class MacroExpander:
     def _paste(self, left: list[Token], right: Sequence[Token], loc: int, written: int) -> None:
         """Join the last token of `left` with the first of `right`; an empty side leaves the other as it is.
 
-        What does not join to one token stays two, as with the preprocessor that p4c calls (cpp for assembler).
-        written: where the right side stands in the macro, which is warned of once.
+        Two tokens that do not make one stay two, as with the preprocessor that p4c calls (cpp for assembler), after a
+        warning for each position `written` in a macro.
         """
         if not right:
             return

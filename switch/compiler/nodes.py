@@ -1,4 +1,4 @@
-"""What all nodes of the syntax tree have, and annotations."""
+"""Base classes of the syntax tree, and annotations."""
 
 from __future__ import annotations
 
@@ -7,35 +7,42 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, eq=False)
 class Node:
+    """A node of the syntax tree."""
+
     loc: int
+    """Position of the first character (see source.py)."""
     end: int
+    """Position behind the last character."""
 
 
 @dataclass(slots=True, eq=False)
 class Annotation(Node):
-    """@name, @name(body) or, structured, @name[body]; `body` is its tokens' texts, None if there is none."""
+    """An annotation: @name, @name(body) or @name[body] (P4_16 1.2.5, section 20)."""
 
     name: str
     body: list[str] | None
+    """Texts of its tokens; None without parentheses."""
     structured: bool = False
+    """Whether it is @name[body]."""
 
     def string(self) -> str | None:
-        """The argument, if it is one string."""
+        """Return the argument if it is one string."""
         if self.body and all(part.startswith('"') for part in self.body):
             return "".join(unquote(part) for part in self.body)
         return None
 
     def __str__(self) -> str:
-        """As p4c writes it: with a blank between any two tokens, and without empty parentheses."""
+        """Return the annotation as p4c writes it: blanks between all tokens, no empty parentheses."""
         return f"@{self.name}({' '.join(self.body)})" if self.body else f"@{self.name}"
 
 
 def unquote(literal: str) -> str:
-    """The text of a string literal."""
+    """Return the text of a string literal."""
     return literal[1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
 def find_annotation(annotations: list[Annotation], name: str) -> Annotation | None:
+    """Return the first annotation of this name, if there is one."""
     return next((item for item in annotations if item.name == name), None)
 
 

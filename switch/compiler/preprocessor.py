@@ -1,4 +1,4 @@
-"""From a file to the tokens of the whole program: #include, #define, #if and the other directives."""
+"""The preprocessor: #include, #define, #if and the other directives (P4_16 1.2.5, section 6.2)."""
 
 from __future__ import annotations
 
@@ -47,16 +47,20 @@ _CLOSING_QUOTE = re.compile(r'(?:[^"\\]|\\.)*"')
 
 @dataclass
 class _Conditional:
-    """One #if that is open: whether its present part counts, and whether any part has counted so far."""
+    """An open #if."""
 
     loc: int
     outer_active: bool
     active: bool
+    """Whether the present part counts."""
     taken: bool
+    """Whether any part has counted so far."""
     in_else: bool = False
 
 
 class Preprocessor:
+    """Turns a file into the tokens of the whole program."""
+
     def __init__(
         self,
         sources: SourceManager,
@@ -80,7 +84,11 @@ class Preprocessor:
             self._define_from_outside(name, value)
 
     def run(self, path: Path) -> list[Token]:
-        """Tokens of the program, macros expanded, with one END token. Raises OSError for `path` itself."""
+        """Return the tokens of the program, macros expanded, with one END token.
+
+        Raises:
+            OSError: `path` itself cannot be read.
+        """
         self._root = path.parent
         source = self._sources.read(path)
         self._sources.main_loc = source.base
@@ -129,10 +137,10 @@ class Preprocessor:
     def _long_string(
         self, source: SourceFile, tokens: list[Token], index: int, conditionals: list[_Conditional], depth: int
     ) -> list[Token]:
-        """Read a string over the ends of lines; returns the tokens behind it.
+        """Read a string that spans several lines; return the tokens behind it.
 
-        As with cpp and p4c together: directives and macros count in all lines of it but the first, and what is left
-        out leaves an empty line.
+        The result is that of cpp and p4c together: directives and macros count in all lines but the first, and each
+        line that is left out leaves an empty line.
         """
         opening = tokens[index]
         text, index = opening.text, index + 1
@@ -215,7 +223,7 @@ class Preprocessor:
             self._unknown(source, hash_, name)
 
     def _unknown(self, source: SourceFile, hash_: Token, name: str) -> None:
-        """p4c takes such a line for a comment. One warning for a block of them, and each that may be misspelt."""
+        """Warn of unknown directives, which p4c skips: once for a block, and for each that may be misspelt."""
         line = source.line_index(hash_.loc - source.base)
         likely = suggestion(name, _DIRECTIVES)
         if likely or self._last_unknown != (source.base, line - 1):
@@ -352,7 +360,7 @@ class Preprocessor:
         )
 
     def _short_name(self, path: Path, directory: Path, name: str) -> str:
-        """The file's name in generated files: the same wherever the program's tree stands."""
+        """Return the name of a file in generated files, which does not depend on where the program lies."""
         if directory in self._include_dirs:
             return name
         return os.path.relpath(path, self._root)
@@ -385,9 +393,12 @@ def _spell(tokens: Sequence[Token]) -> str:
 def files_of(
     path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
 ) -> Sequence[SourceFile]:
-    """The macros, the program's file and every file that it includes with them.
+    """Return the macros, the file of the program and every file that it includes with them.
 
-    What the preprocessor finds wrong with them is left to a compilation. UserError if `path` cannot be read.
+    Only the preprocessor runs; its errors are left to a compilation.
+
+    Raises:
+        UserError: `path` cannot be read.
     """
     sources = SourceManager()
     try:

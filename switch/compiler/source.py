@@ -21,30 +21,37 @@ P4INCLUDE = Path(__file__).parent / "p4include"
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A position for people: name of the file, line and column from 1, and the text of that line."""
+    """A position for people."""
 
     file: str
     line: int
+    """Counted from 1."""
     column: int
+    """Counted from 1."""
     source_line: str
 
 
 @dataclass
 class SourceFile:
-    """One file as read. `name` is shown to people; `short_name` goes into generated files."""
+    """A file as read."""
 
     name: str
+    """Name in messages."""
     short_name: str
+    """Name in generated files."""
     directory: Path
     text: str
     base: int
+    """Position of the first character."""
     line_starts: list[int]
+    """Offset of each line."""
     # (offset from which it holds, what to add to the line number, file name or None), by #line
     presumed: list[tuple[int, int, str | None]] = field(default_factory=list)
+    """By #line: offset from which it holds, number to add to the line, and file name or None."""
 
     @property
     def path(self) -> Path:
-        """Return where it was read from; of macros that were given, no file."""
+        """Path of the file; for macros of the command line it names no file."""
         return self.directory / os.path.basename(self.short_name)
 
     def line_index(self, offset: int) -> int:
@@ -58,9 +65,13 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Expansion:
+    """A use of a macro."""
+
     macro: str
     used_at: int
+    """Position of the use."""
     body: Sequence[int]
+    """Position of each token of the body in the definition."""
 
 
 class SourceManager:
@@ -89,18 +100,22 @@ class SourceManager:
         return source
 
     def read(self, path: Path, name: str | None = None, short_name: str | None = None) -> SourceFile:
-        """Read a file; raises OSError. Bytes that are no UTF-8 become U+FFFD, which no P4 token contains."""
+        """Read a file. Bytes that are not UTF-8 become U+FFFD, which is in no P4 token.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
         text = path.read_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
         shown = name if name is not None else str(path)
         return self.add(text, shown, short_name or os.path.basename(shown), path.parent)
 
     @property
     def files(self) -> Sequence[SourceFile]:
-        """Return those read so far, in order; one that is included twice is there twice."""
+        """Files read so far, in order; a file that is included twice is listed twice."""
         return self._files
 
     def add_expansion(self, macro: str, used_at: int, body: Sequence[int]) -> int:
-        """Register one use of a macro; returns the position of its first body token, the others follow."""
+        """Register a use of a macro; return the position of the first token of its body, which the others follow."""
         base = self._next_expansion
         self._expansions.append(Expansion(macro, used_at, body))
         self._expansion_bases.append(base)
@@ -111,13 +126,13 @@ class SourceManager:
         return loc >= EXPANSION_BASE
 
     def written_at(self, loc: int) -> int:
-        """Return where in a file: the place of the outermost macro use, for a token that a macro put in place."""
+        """Return the position in a file: that of the outermost use, for a token of a macro."""
         while loc >= EXPANSION_BASE:
             loc = self._expansion(loc).used_at
         return loc
 
     def end_of(self, end: int) -> int:
-        """A node's end in a file: behind the macro's name where it is used, if the last token came from a macro."""
+        """Return the end of a node in a file: behind the name of the macro, if its last token is of one."""
         length = 0
         while end >= EXPANSION_BASE:
             expansion = self._expansion(end)
@@ -125,7 +140,7 @@ class SourceManager:
         return end + length
 
     def expansions_of(self, loc: int) -> Iterator[tuple[str, int]]:
-        """(macro, position in its definition) of the macros a token came through, outermost first."""
+        """Return the macros that a token came through, outermost first, with the position in each definition."""
         chain: list[tuple[str, int]] = []
         while loc >= EXPANSION_BASE:
             index = bisect_right(self._expansion_bases, loc) - 1
@@ -137,7 +152,7 @@ class SourceManager:
         return iter(chain[::-1][:MAX_EXPANSION_NOTES])
 
     def file_at(self, loc: int) -> tuple[SourceFile, int]:
-        """File and offset in it of a position."""
+        """Return the file of a position and the offset in it."""
         loc = self.written_at(loc)
         source = self._files[max(0, bisect_right(self._bases, loc) - 1)]
         return source, max(0, min(loc - source.base, len(source.text)))
@@ -147,6 +162,7 @@ class SourceManager:
         return self.file_at(loc)[0].directory == P4INCLUDE
 
     def locate(self, loc: int) -> SourceLocation:
+        """Return a position for people."""
         source, offset = self.file_at(loc)
         index = source.line_index(offset)
         column = offset - source.line_starts[index] + 1
@@ -154,7 +170,7 @@ class SourceManager:
         return SourceLocation(file, line, column, source.line_text(index))
 
     def source_info(self, loc: int, end: int) -> dict[str, str | int]:
-        """A position as BMv2 JSON has it: the first line of the fragment from loc to end."""
+        """Return a position as in BMv2 JSON, with the first line of the text from loc to end."""
         source, offset = self.file_at(loc)
         index = source.line_index(offset)
         file, line = self._presumed(source, offset, index + 1, source.short_name)

@@ -1,4 +1,4 @@
-"""What names stand for, the scopes they are looked up in, and the types that declarations make."""
+"""Symbols, scopes, and the types that declarations introduce."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from gradbed.switch.compiler.values import Constant
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """kind: variable, parameter, constant, constructor_parameter, instance, value_set, table, action, function,
-    type, namespace (error) or state.
-
-    `functions` are the overloads of a function; `node` is the declaration.
-    """
+    """A declared name."""
 
     name: str
     kind: str
+    """variable, parameter, constant, constructor_parameter, instance, value_set, table, action, function, type,
+    state, or namespace (of error)."""
     loc: int
     type: t.Type
     value: Constant | None = None
     node: Node | None = None
+    """The declaration."""
     direction: str = ""
+    """in, out or inout for a parameter; empty for others."""
     functions: list[Signature] = field(default_factory=list)
+    """Overloads of a function."""
     used: bool = False
 
     @property
@@ -35,10 +36,11 @@ class Symbol:
 
 @dataclass(slots=True, eq=False)
 class ParameterType(Node):
-    """A parameter with its resolved type. `direction`: in, out, inout or "" (directionless)."""
+    """A parameter with its resolved type."""
 
     name: str
     direction: str
+    """in, out, inout, or empty for a directionless one."""
     type: t.Type
     default: Node | None
     symbol: Symbol
@@ -47,20 +49,22 @@ class ParameterType(Node):
 
 @dataclass(eq=False, slots=True)
 class Signature:
-    """A function, method, constructor, action, parser, control or package.
-
-    `scope` is where its types are resolved, `body_scope` where the locals of a parser or control are declared.
-    """
+    """A function, method, constructor, action, parser, control or package."""
 
     name: str
     variables: tuple[t.Variable, ...]
+    """Type parameters."""
     parameters: list[ParameterType]
     return_type: t.Type
     node: Declaration
     scope: Scope
+    """Scope in which its types are resolved."""
     constructor: list[ParameterType] = field(default_factory=list)
+    """Parameters of the constructor of a parser or control."""
     instances: dict[tuple[t.Type, ...], Signature] = field(default_factory=dict)
+    """Specializations of a generic one, by type arguments."""
     body_scope: Scope | None = None
+    """Scope of the locals of a parser or control."""
 
     @property
     def loc(self) -> int:
@@ -68,6 +72,8 @@ class Signature:
 
 
 class Scope:
+    """Names declared in one block (P4_16 1.2.5, section 6.9)."""
+
     __slots__ = ("names", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:
@@ -75,6 +81,7 @@ class Scope:
         self.names: dict[str, Symbol] = {}
 
     def lookup(self, name: str) -> Symbol | None:
+        """Return the symbol in the innermost scope that has it."""
         scope: Scope | None = self
         while scope is not None:
             symbol = scope.names.get(name)
@@ -84,7 +91,7 @@ class Scope:
         return None
 
     def all_names(self, *kinds: str) -> set[str]:
-        """The names that can be seen from here; `kinds`: of symbols of these kinds only."""
+        """Return the names that are visible here, of symbols of these kinds or, without any, of all."""
         names: set[str] = set()
         scope: Scope | None = self
         while scope is not None:
@@ -94,6 +101,7 @@ class Scope:
 
     @property
     def root(self) -> Scope:
+        """The outermost scope."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
@@ -105,17 +113,20 @@ class Scope:
 
 @dataclass(eq=False, slots=True)
 class ExternClass:
-    """What an extern declaration declares: its methods by name, overloads in order."""
+    """An extern object type."""
 
     name: str
     variables: tuple[t.Variable, ...]
     methods: dict[str, list[Signature]]
+    """Overloads by name, in order."""
     constructors: list[Signature]
     node: Declaration
 
 
 @dataclass(frozen=True, slots=True)
 class ExternInstanceType(t.Type):
+    """The type of an extern instance."""
+
     klass: ExternClass
     arguments: tuple[t.Type, ...]
 
@@ -127,10 +138,11 @@ class ExternInstanceType(t.Type):
 
 @dataclass(frozen=True, slots=True)
 class Applicable(t.Type):
-    """A parser or control, or the type of one; `arguments` for its type parameters."""
+    """A parser or control, or the type of one."""
 
     signature: Signature
     arguments: tuple[t.Type, ...] = ()
+    """Arguments of its type parameters."""
 
     def __str__(self) -> str:
         return self.signature.name
@@ -138,6 +150,8 @@ class Applicable(t.Type):
 
 @dataclass(frozen=True, slots=True)
 class PackageType(t.Type):
+    """The type of a package."""
+
     signature: Signature
     arguments: tuple[t.Type, ...] = ()
 
@@ -147,6 +161,8 @@ class PackageType(t.Type):
 
 @dataclass(eq=False, slots=True)
 class TableType(t.Type):
+    """The type of a table."""
+
     node: Declaration
 
     def __str__(self) -> str:
@@ -155,6 +171,8 @@ class TableType(t.Type):
 
 @dataclass(eq=False, slots=True)
 class ApplyResult(t.Type):
+    """The result of applying a table."""
+
     node: Declaration
 
     def __str__(self) -> str:
@@ -162,7 +180,7 @@ class ApplyResult(t.Type):
 
 
 def substitute(type_: t.Type, bindings: Mapping[t.Variable, t.Type]) -> t.Type:
-    """The type with its variables replaced where they are bound."""
+    """Replace the type variables that are bound."""
     if not bindings:
         return type_
     if isinstance(type_, t.Variable):

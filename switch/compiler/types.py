@@ -1,4 +1,7 @@
-"""The types of P4_16. Types without a name are equal when their parts are; named ones only to themselves."""
+"""Types of P4_16 (1.2.5, section 7).
+
+Types without a name are equal when their parts are, named ones only to themselves.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Bit(Type):
+    """bit<N>."""
+
     width: int
 
     def __str__(self) -> str:
@@ -28,6 +33,8 @@ class Bit(Type):
 
 @dataclass(frozen=True, slots=True)
 class Int(Type):
+    """int<N>."""
+
     width: int
 
     def __str__(self) -> str:
@@ -36,6 +43,8 @@ class Int(Type):
 
 @dataclass(frozen=True, slots=True)
 class Varbit(Type):
+    """varbit<N>."""
+
     width: int
 
     def __str__(self) -> str:
@@ -77,14 +86,17 @@ def int_(width: int) -> Int:
 
 @dataclass(eq=False, slots=True)
 class Struct(Type):
-    """kind: struct, header or header_union. `annotations` of the fields by name."""
+    """A struct, header or header union."""
 
     kind: str
+    """struct, header or header_union."""
     name: str
     fields: dict[str, Type]
     node: Declaration
     annotations: dict[str, list[Annotation]] = field(default_factory=dict)
+    """Annotations of the fields by name."""
     arguments: tuple[Type, ...] = ()
+    """Type arguments of a generic struct."""
     field_count: int = 0  # with those of inner structs
 
     def __str__(self) -> str:
@@ -101,6 +113,8 @@ class Struct(Type):
 
 @dataclass(frozen=True, slots=True)
 class Stack(Type):
+    """A header stack."""
+
     element: Type
     size: int
 
@@ -110,6 +124,8 @@ class Stack(Type):
 
 @dataclass(frozen=True, slots=True)
 class Tuple(Type):
+    """A tuple."""
+
     elements: tuple[Type, ...]
 
     def __str__(self) -> str:
@@ -118,6 +134,8 @@ class Tuple(Type):
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Type):
+    """list<T>."""
+
     element: Type
 
     def __str__(self) -> str:
@@ -126,7 +144,7 @@ class ListOf(Type):
 
 @dataclass(frozen=True, slots=True)
 class NamedFields(Type):
-    """The type of {a = 1, b = 2} before it is known which struct that is."""
+    """The type of {a = 1, b = 2} before the struct is known."""
 
     names: tuple[str, ...]
     elements: tuple[Type, ...]
@@ -138,13 +156,16 @@ class NamedFields(Type):
 
 @dataclass(eq=False, slots=True)
 class Enum(Type):
-    """Members in order; `underlying` and `values` for a serialisable enum."""
+    """An enum."""
 
     name: str
     members: tuple[str, ...]
+    """Names in order."""
     node: Declaration
     underlying: Type | None = None
+    """Underlying type of a serializable enum."""
     values: dict[str, int] = field(default_factory=dict)
+    """Numbers of the members of a serializable enum."""
 
     def __str__(self) -> str:
         return self.name
@@ -152,6 +173,8 @@ class Enum(Type):
 
 @dataclass(eq=False, slots=True)
 class NewType(Type):
+    """A type introduced by `type` (section 7.6)."""
+
     name: str
     underlying: Type
     node: Declaration
@@ -162,10 +185,11 @@ class NewType(Type):
 
 @dataclass(frozen=True, slots=True)
 class Variable(Type):
-    """A type parameter. `owner` tells those of the same name apart."""
+    """A type parameter."""
 
     name: str
     owner: int
+    """Number of its declaration, which distinguishes parameters of the same name."""
 
     def __str__(self) -> str:
         return self.name
@@ -182,7 +206,7 @@ class SetOf(Type):
 
 
 def representation(type_: Type) -> Type:
-    """Return what stores a value of this type: bit, int, bool or varbit for everything scalar."""
+    """Return the type that stores a value: bit, int, bool or varbit for everything scalar."""
     while True:
         if isinstance(type_, NewType):
             type_ = type_.underlying
@@ -197,7 +221,7 @@ def representation(type_: Type) -> Type:
 
 
 def field_count(type_: Type) -> int:
-    """Fields of a type, those of its parts counted in; 1 for what has no parts."""
+    """Count the fields of a type, with those of its parts; 1 for a type without parts."""
     if isinstance(type_, Struct):
         return type_.field_count
     if isinstance(type_, Stack):
@@ -208,11 +232,12 @@ def field_count(type_: Type) -> int:
 
 
 def is_scalar(type_: Type) -> bool:
+    """Return whether a value of this type is stored in one field."""
     return isinstance(representation(type_), (Bit, Int)) or type_ is BOOL
 
 
 def width_bits(type_: Type) -> int | None:
-    """Bits of a fixed-size type; a varbit counts with its greatest width. None if it has no size."""
+    """Return the size of a type, with the greatest width of a varbit; None if it has no size."""
     stored = representation(type_)
     if isinstance(stored, (Bit, Int, Varbit)):
         return stored.width

@@ -1,4 +1,4 @@
-"""Compile-time values and the arithmetic on them."""
+"""Compile-time values and arithmetic on them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ MAX_INTEGER_BITS = 8192
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """A member of an enum or of error. `number` is how it is stored."""
+    """A member of an enum or of error."""
 
     type: t.Type
     name: str
     number: int
+    """Number that represents it."""
 
 
 Constant = int | bool | str | Symbolic
 
 
 class FoldError(Exception):
-    """A compile-time operation without a result; the text says why."""
+    """A compile-time operation has no result; the text says why."""
 
 
 def wrap(value: int, type_: t.Type) -> int:
-    """The value in the type's range, modulo 2^width."""
+    """Return the value modulo 2^width, in the range of the type."""
     if isinstance(type_, t.Bit):
         return value & ((1 << type_.width) - 1)
     if isinstance(type_, t.Int):
@@ -38,7 +39,7 @@ def wrap(value: int, type_: t.Type) -> int:
 
 
 def limits(type_: t.Bit | t.Int) -> tuple[int, int]:
-    """Least and greatest value."""
+    """Return the least and greatest value."""
     if isinstance(type_, t.Bit):
         return 0, (1 << type_.width) - 1
     if type_.width == 0:
@@ -47,7 +48,11 @@ def limits(type_: t.Bit | t.Int) -> tuple[int, int]:
 
 
 def fold_binary(operator: str, left: int, right: int, type_: t.Type) -> int:
-    """Result of an arithmetic operator in `type_`: a bit, an int or INTEGER. Raises FoldError."""
+    """Return the result of an arithmetic operator in `type_`: a bit, an int or INTEGER.
+
+    Raises:
+        FoldError: There is no result.
+    """
     if operator in ("<<", ">>"):
         return _shift(operator, left, right, type_)
     if operator in ("/", "%"):
@@ -123,7 +128,7 @@ def slice_bits(value: int, high: int, low: int) -> int:
 
 
 def stored(value: Constant) -> int:
-    """The number that stands for a value in a field."""
+    """Return the number that represents a value in a field."""
     if isinstance(value, Symbolic):
         return value.number
     if isinstance(value, str):

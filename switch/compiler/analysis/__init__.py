@@ -1,4 +1,4 @@
-"""Warnings about programs that are correct but hardly meant so. What is reported is certain, never a guess."""
+"""Warnings about programs that are correct but hardly meant so. Only what is certain is reported."""
 
 from gradbed.switch.compiler.analysis.program import CATEGORIES, analyse_program, silence_annotated
 

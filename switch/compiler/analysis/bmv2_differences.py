@@ -1,7 +1,8 @@
-"""Where a program touches what BMv2 does in another way than this switch.
+"""Constructs that BMv2 or its p4c back end treats differently from this switch.
 
-docs/conformance.md has a table of the differences, with the section that decides each. Every row of it that differs
-is one of DIFFERENCES."""
+docs/conformance.md has a table of the differences, with the section that decides each. Each row that differs is one
+of DIFFERENCES.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +25,18 @@ _INT_BITS = 32
 
 @dataclass(frozen=True)
 class _Program:
-    """nodes: of the user's own declarations. blocks: by the name of V1Switch's parameter what the block reaches."""
+    """The program under analysis."""
 
     nodes: Sequence[s.Node]
+    """Nodes of the declarations of the user."""
     blocks: Mapping[str, Sequence[s.Node]]
+    """Nodes that a block reaches, by the name of the parameter of V1Switch."""
 
 
 def warn_of_bmv2_differences(
     checked: CheckedProgram, declarations: Sequence[s.Declaration], reporter: Reporter
 ) -> None:
-    """Report where a program touches what BMv2 does in another way."""
+    """Report constructs that BMv2 treats differently."""
     nodes = [node for declaration in declarations for node in s.walk(declaration)]
     program = _Program(nodes, dict(_blocks(checked)))
     for warn in DIFFERENCES.values():
@@ -75,7 +78,7 @@ def _calls(nodes: Sequence[s.Node], *names: str) -> list[s.Call]:
 
 
 def _reads(nodes: Sequence[s.Node], *fields: str) -> list[s.Member]:
-    """Reads of fields of the standard metadata."""
+    """Return the reads of fields of the standard metadata."""
     written = {id(node.target) for node in nodes if isinstance(node, s.Assignment)}
     return [
         node
@@ -100,7 +103,7 @@ def _names(node: object, name: str) -> Iterator[s.Member]:
 
 
 def _warn_of_lost_ingress_ports(program: _Program, reporter: Reporter) -> None:
-    """BMv2 resets the metadata of packets that it sends through a block again, and of clones."""
+    """Warn of metadata that BMv2 resets in clones and in packets that it sends through a block again."""
     ways = (
         ("resubmitted packets", _calls(program.nodes, *_RESUBMIT), ("p", "ig", "eg")),
         ("recirculated packets", _calls(program.nodes, *_RECIRCULATE), ("p", "ig", "eg")),
@@ -152,13 +155,13 @@ def _warn_of_profile_defaults(program: _Program, reporter: Reporter) -> None:
 
 
 def _width_bits(expression: s.Expression) -> int:
-    """Of a number, 0 where the type is not known."""
+    """Return the width of a number; 0 if its type is not known."""
     type_ = expression.type
     return (t.width_bits(t.representation(type_)) or 0) if type_ is not None else 0
 
 
 def _warn_of_lost_truncation(program: _Program, reporter: Reporter) -> None:
-    """BMv2 copies a packet for multicast and recirculation without the length that truncate() gave it."""
+    """Warn of packets that BMv2 copies without the length that truncate() gave them."""
     multicast = any(isinstance(n, s.Assignment) and _writes(n.target, "mcast_grp") for n in program.nodes)
     recirculated = bool(_calls(program.nodes, *_RECIRCULATE))
     how = [way for way, met in (("multicast", multicast), ("recirculation", recirculated)) if met]
@@ -173,7 +176,7 @@ def _writes(target: s.Expression, field: str) -> bool:
 
 
 def _warn_of_no_match(program: _Program, reporter: Reporter) -> None:
-    """Of selects of which it is certain that some value has no case, where a program asks for the error."""
+    """Warn of selects without a case for some value, in programs that use the error."""
     if not any(_reads(nodes, "parser_error") for nodes in program.blocks.values()):
         return
     for node in program.blocks.get("p", ()):
@@ -209,7 +212,7 @@ def _values(label: s.Expression, width_bits: int) -> int | None:
 
 
 def _warn_of_registers(program: _Program, reporter: Reporter) -> None:
-    """Of indices that are known to be behind the end."""
+    """Warn of indices that are known to be beyond the end."""
     for call in _calls(program.nodes, "read", "write"):
         assert call.target is not None
         receiver = call.target.receiver
@@ -275,7 +278,7 @@ _ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 
 
 def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
-    """Warn of what is under conditions in actions, and in what these call."""
+    """Warn of statements under conditions in actions, and in what these call, that p4c refuses."""
     found = {
         (each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())
     }
@@ -289,7 +292,7 @@ def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: R
 
 
 def _exit(action: ir.LoweredAction) -> ir.Label | None:
-    """Return what an exit leaves: the whole action."""
+    """Return the label that an exit leaves: that of the whole action."""
     outermost = action.body[0] if action.body else None
     return outermost.label if isinstance(outermost, ir.LoweredBlock) else None
 
@@ -297,8 +300,10 @@ def _exit(action: ir.LoweredAction) -> ir.Label | None:
 def _refused(
     body: Sequence[ir.LoweredStatement], exit_: ir.Label | None, is_conditional: bool, left: set[ir.Label]
 ) -> Iterator[ir.LoweredStatement]:
-    """What is no assignment and is reached on a condition, also behind a return on a condition. left: labels of the
-    blocks around that may have been left before."""
+    """Yield the statements other than assignments that depend on a condition, or on a conditional return before them.
+
+    `left` has the labels of the enclosing blocks that may have been left before.
+    """
     for statement in body:
         here = is_conditional or bool(left)
         match statement:
@@ -320,5 +325,5 @@ def _refused(
 
 
 def _is_loop(block: ir.LoweredBlock) -> bool:
-    """p4c unrolls loops, if it knows them at all: what is then under a condition nobody knows here."""
+    """Return whether the block is a loop, whose conditions are not judged: p4c unrolls loops if it knows them."""
     return any(isinstance(each, ir.Repeat) and each.label is block.label for each in block.body)

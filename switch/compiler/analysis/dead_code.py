@@ -1,4 +1,8 @@
-"""Code without effect: unused declarations, unreachable states and statements, comparisons with a fixed result."""
+"""Code without effect: unused declarations, unreachable states and statements, comparisons with a fixed result.
+
+A declaration counts as used if its name is mentioned anywhere outside it where it is visible. A name that shadows it
+can at worst hide a warning.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ def warn_of_unused(declarations: Sequence[s.Declaration], reporter: Reporter) ->
 
 
 def _warn_of_direct_externs(locals_: Sequence[s.Declaration], mentions: Counter[str], reporter: Reporter) -> None:
-    """Direct counters and meters that are used, but that no table has."""
+    """Warn of direct counters and meters that are used, but belong to no table."""
     tables = [local for local in locals_ if isinstance(local, s.TableDeclaration)]
     owned = {name for table in tables for item in table.properties for name in _mentions(item)}
     for node in locals_:
@@ -49,7 +53,7 @@ def _warn_of_direct_externs(locals_: Sequence[s.Declaration], mentions: Counter[
 
 
 def _is_library(declaration: s.Declaration, reporter: Reporter) -> bool:
-    """What another file offers need not be used."""
+    """Return whether the declaration is in another file, where it need not be used."""
     sources = reporter.sources
     return sources.file_at(declaration.loc)[0] is not sources.file_at(sources.main_loc)[0]
 
@@ -59,7 +63,7 @@ def _statements(node: s.Node) -> list[s.Statement]:
 
 
 def _mentions(node: s.Node) -> Counter[str]:
-    """Return how often each name is used below a node."""
+    """Count how often each name is used below a node."""
     kinds = (s.Name, s.NamedType, s.ActionRef)
     return Counter(inner.name for inner in s.walk(node) if isinstance(inner, kinds))
 
@@ -76,7 +80,7 @@ def _warn_unless_mentioned(node: s.Declaration, mentions: Counter[str], reporter
 
 
 def _what(node: s.Declaration) -> str | None:
-    """The warning if this declaration is unused; None for what may well be unused."""
+    """Return the warning for this declaration if it is unused; None for what may well be unused."""
     if isinstance(node, s.TableDeclaration):
         return f"table '{node.name}' is never applied"
     if isinstance(node, s.FunctionDeclaration) and node.body is not None:
@@ -151,7 +155,7 @@ def _warn_behind_end(statements: list[s.Statement], reporter: Reporter) -> None:
 
 
 def _ends(statement: s.Statement) -> bool:
-    """Return whether control never gets behind a statement."""
+    """Return whether control never continues behind a statement."""
     if isinstance(statement, (s.Return, s.Exit, s.Break, s.Continue)):
         return True
     if isinstance(statement, s.Block):
@@ -181,7 +185,7 @@ def warn_of_constant_comparisons(declarations: Sequence[s.Declaration], reporter
 
 
 def _is_written_out(node: s.Binary, sources: SourceManager) -> bool:
-    """Return whether the operator stands between its operands in the file, none of them from a macro."""
+    """Return whether the operator is between its operands in the file, with no token of a macro."""
     if any(map(sources.is_expanded, (node.loc, node.left.end, node.right.loc, node.end))):
         return False
     source, start = sources.file_at(node.left.end)
@@ -189,7 +193,7 @@ def _is_written_out(node: s.Binary, sources: SourceManager) -> bool:
 
 
 def _result(node: s.Binary) -> bool | None:
-    """Return what the comparison gives if that follows from the range of its variable side alone."""
+    """Return the result of the comparison if it follows from the range of its variable side alone."""
     operator, variable, constant = node.operator, node.left, node.right
     if _number(variable) is not None:
         operator, variable, constant = _MIRRORED[operator], constant, variable
@@ -217,7 +221,7 @@ def _number(node: s.Expression) -> int | None:
 
 
 def _range(node: s.Expression) -> tuple[int, int] | None:
-    """Least and greatest value that an expression can have."""
+    """Return the least and greatest value of an expression."""
     type_ = node.type
     if not isinstance(type_, (t.Bit, t.Int)):
         return None

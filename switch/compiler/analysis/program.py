@@ -1,4 +1,4 @@
-"""All analyses in turn, and @noWarn, which silences them."""
+"""The run of all analyses, and @noWarn, which silences them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ CATEGORIES = {
 
 
 def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
-    """Report all warnings about the user's own declarations; those of the standard includes are left alone. actions:
-    those of tables, and those that controls call."""
+    """Report warnings about declarations of the user, and about `actions`: those of tables and those called by
+    controls."""
     declarations = [
         declaration
         for declaration in checked.program.declarations
@@ -60,7 +60,7 @@ def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction]
 
 
 def silence_annotated(program: s.P4Program, reporter: Reporter) -> None:
-    """Let @noWarn("category") drop that warning about the declaration or block that it stands before."""
+    """Let @noWarn("category") drop that warning for what it annotates (P4_16 1.2.5, section 20.3.8)."""
     for node in s.walk(program):
         for annotation in getattr(node, "annotations", ()):
             category = annotation.string() if annotation.name == "noWarn" else None

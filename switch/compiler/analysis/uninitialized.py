@@ -1,4 +1,8 @@
-"""Reads of variables and out parameters that no path has given a value."""
+"""Reads of variables and out parameters that no path has assigned, and of headers that are never valid.
+
+A header is named by its field of the struct, whatever parameter that struct is passed by. It can become valid where
+it is extracted, assigned, set valid or passed to be written, or where its whole struct is.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,8 @@ def warn_of_uninitialized_reads(declarations: Sequence[s.Declaration], reporter:
 
 
 def _control(declaration: s.ControlDeclaration, body: s.Block, reporter: Reporter) -> None:
-    """The control's own variables count in its apply block; what its actions see depends on where they run."""
+    """Analyse a control. Its variables are tracked in the apply block, since what actions see depends on their
+    callers."""
     by_actions = _Flow(None)
     for local in declaration.locals:
         if isinstance(local, s.FunctionDeclaration) and local.body is not None:
@@ -47,9 +52,9 @@ def _function(declaration: s.FunctionDeclaration, body: s.Block, reporter: Repor
 
 
 class _Flow:
-    """One walk through a body. `written`: variables that some path so far may have written.
+    """A walk through a body, which tracks the variables that some path so far may have written (`written`).
 
-    Without a reporter it only collects what is written. by_actions: what a table or an action may write.
+    Without a reporter it only collects them. `by_actions` has the variables that a table or an action may write.
     """
 
     def __init__(self, reporter: Reporter | None, by_actions: set[Symbol] | None = None) -> None:
@@ -109,7 +114,7 @@ class _Flow:
         self.written = after
 
     def _in_rounds(self, body: list[s.Statement], condition: s.Expression | None) -> None:
-        """What a round writes, the next one may read."""
+        """Analyse the body of a loop, where one iteration may read what the one before has written."""
         rounds = _Flow(None, self._by_actions)
         rounds.statements(body)
         self.written |= rounds.written
@@ -154,7 +159,7 @@ class _Flow:
             self._reporter.warning(node.loc, message, node.end, category="uninitialized_use", about=root.symbol.loc)
 
     def _root(self, node: s.Expression) -> s.Name | None:
-        """The variable that a place is in; what stands in brackets or is called on the way is read."""
+        """Return the variable of a place, after reading the indices and calls on the way to it."""
         while not isinstance(node, s.Name):
             if isinstance(node, s.Index):
                 self.read(node.index)
@@ -222,7 +227,7 @@ def warn_of_invalid_headers(declarations: Sequence[s.Declaration], reporter: Rep
 
 
 def _header(node: s.Expression) -> _Header | None:
-    """The header that `struct.header` is."""
+    """Return the header that `struct.header` names."""
     if not isinstance(node, s.Member):
         return None
     base, type_ = node.base.type, node.type
@@ -232,7 +237,7 @@ def _header(node: s.Expression) -> _Header | None:
 
 
 def _chain(place: s.Expression) -> Iterator[s.Expression]:
-    """A place and all that it is a part of."""
+    """Yield a place and everything that it is a part of."""
     current: s.Expression | None = place
     while current is not None:
         yield current
@@ -240,7 +245,7 @@ def _chain(place: s.Expression) -> Iterator[s.Expression]:
 
 
 def _written(node: s.Node) -> Iterator[s.Expression]:
-    """The places that a node by itself may write."""
+    """Yield the places that a node by itself may write."""
     if isinstance(node, s.Assignment):
         yield node.target
     elif isinstance(node, s.VariableDeclaration) and node.initial is not None:
@@ -256,6 +261,6 @@ def _written(node: s.Node) -> Iterator[s.Expression]:
 
 
 def _is_passed_on(node: s.Node) -> bool:
-    """Return whether what is written is an argument of something whose own statements are looked at."""
+    """Return whether the written place is an argument of something whose own statements are analysed."""
     target = node.target if isinstance(node, s.Call) else None
     return target is not None and target.kind in ("apply", "apply_type", "action", "function")

@@ -1,4 +1,4 @@
-"""Names and types: what every name stands for, what every expression's type and compile-time value is."""
+"""The type checker: the declaration of every name, the type and compile-time value of every expression."""
 
 # These three hold the rules by kind of expression that `type_of` of context.py chooses from.
 from gradbed.switch.compiler.checker import calls, expressions, operators

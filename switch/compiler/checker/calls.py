@@ -1,11 +1,11 @@
-"""Calls: of functions, methods, actions and constructors, and apply().
+"""Calls of functions, methods, actions and constructors, and apply() (P4_16 1.2.5, sections 8.20 and 8.21).
 
-`CallTarget.kind` says which:
+`CallTarget.kind` is one of:
   function, extern_function, action, extern_method (declaration: Signature; receiver: the object)
   header_method: isValid, setValid, setInvalid; stack_method: push_front, pop_front (receiver: the header or stack)
   size_method: minSizeInBits and the like; the call has a value
   apply_table (declaration: TableDeclaration), apply (of an instance; receiver), apply_type (of a type)
-  constructor (declaration: Signature, or the Applicable's)
+  constructor (declaration: Signature, or that of the Applicable)
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _function(node: s.Call, symbol: Symbol, scope: Scope, context: Context) -> t
 
 
 def _overload(node: s.Call, candidates: list[Signature], name: str, context: Context) -> Signature | None:
-    """The function that takes this many arguments with these names."""
+    """Return the function that takes this many arguments with these names; None after a report."""
     given = len(node.arguments)
     named = {argument.name for argument in node.arguments if argument.name}
     fitting = []
@@ -139,7 +139,7 @@ def _bind(
     context: Context,
     receiver: s.Expression | None = None,
 ) -> t.Type:
-    """Match arguments with parameters, infer type arguments, convert; the arguments are checked already."""
+    """Match arguments that are checked already with parameters, infer type arguments and convert."""
     if node.type_arguments:
         if len(node.type_arguments) != len(signature.variables):
             context.error(node, f"'{signature.name}' takes {len(signature.variables)} type argument(s)")
@@ -182,7 +182,7 @@ def _bind(
 def match_arguments(
     node: s.Node, given: list[s.Argument], parameters: list[ParameterType], name: str, context: Context
 ) -> list[s.Expression | None] | None:
-    """Return for each parameter its argument; None (after a report) if they do not match."""
+    """Return the argument of each parameter; None (after a report) if they do not match."""
     result: dict[str, s.Expression | None] = {}
     names = [parameter.name for parameter in parameters]
     if len(given) > len(parameters):
@@ -209,7 +209,7 @@ def match_arguments(
 def _pass(
     node: s.Call, parameters: list[ParameterType], arguments: list[s.Expression | None], context: Context
 ) -> list[s.Expression | None]:
-    """Convert values, and check that what is written to can be written."""
+    """Convert values, and check that arguments for out and inout are assignable (P4_16 1.2.5, section 6.8)."""
     bound: list[s.Expression | None] = []
     for parameter, argument in zip(parameters, arguments, strict=True):
         if argument is None:
@@ -246,7 +246,7 @@ def _static_assert(node: s.Call, bound: list[s.Expression | None], context: Cont
 
 
 def _specialize(signature: Signature, bindings: dict[t.Variable, t.Type], context: Context) -> Signature:
-    """The instance of a generic function, parser or control for these type arguments."""
+    """Return the instance of a generic function, parser or control for these type arguments."""
     key = tuple(bindings[variable] for variable in signature.variables)
     known = signature.instances.get(key)
     if known is not None:
@@ -365,7 +365,7 @@ def _names_type(base: s.Name, scope: Scope) -> bool:
 
 
 def _apply_type(node: s.Call, callee: s.Member, scope: Scope, context: Context) -> t.Type:
-    """Control.apply(...): an instance without a name, made for this call."""
+    """Check Control.apply(...), an instance without a name (P4_16 1.2.5, section 15.1)."""
     base = callee.base
     if isinstance(base, s.TypeName):
         type_ = resolve(base.syntax, scope, context)
@@ -462,7 +462,7 @@ def _stack_method(node: s.Call, name: str, base: s.Expression, scope: Scope, con
 
 
 def _hint_of_result(candidates: list[Signature], given: int) -> str:
-    """For a call that is written as if it returned what it writes into its first parameter."""
+    """Return a hint for a call that is written as if it returned its first parameter, which is out."""
     for candidate in candidates:
         parameters = candidate.parameters
         if len(parameters) == given + 1 and parameters[0].direction == "out" and candidate.return_type is t.VOID:

@@ -1,4 +1,4 @@
-"""What the parts of the checker share: a compilation's names, and how an expression is checked."""
+"""State that all parts of the checker share, and the check of an expression."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FOREIGN_TYPES = frozenset(
 
 
 class Context:
-    """The global names of one compilation, and what is still to be checked."""
+    """The global names of one compilation, and the bodies that are still to be checked."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -64,7 +64,7 @@ class Context:
         self.reporter.error(symbol.loc, f"'{symbol.name}' is declared twice", end, note, hint)
 
     def not_declared(self, node: s.Node, name: str, what: str, known: set[str]) -> None:
-        """Report a name that means nothing here. known: names that may have been meant."""
+        """Report an unknown name. `known` has the names that may have been meant."""
         if name in self.unfinished:
             self.error(node, f"'{name}' cannot be used in itself: P4 has no recursion")
             return
@@ -83,7 +83,7 @@ class Context:
 
 
 def _unknown_name_hint(name: str) -> str:
-    """Return a hint for a name that nothing declares."""
+    """Return a hint for a name that is declared nowhere."""
     if name in _CORE_NAMES:
         return "write #include <core.p4> and #include <v1model.p4> at the top of the program"
     if name in _V1MODEL_NAMES:
@@ -99,19 +99,19 @@ def _unknown_name_hint(name: str) -> str:
 
 
 def check(expression: s.Expression, scope: Scope, context: Context) -> t.Type:
-    """Find the expression's type; sets its `type` and, if it is known, `value`."""
+    """Determine the type of an expression; set its `type` and, if it is known, `value`."""
     expression.type = type_of(expression, scope, context)
     return expression.type
 
 
 @singledispatch
 def type_of(node: s.Expression, scope: Scope, context: Context) -> t.Type:
-    """The type by the kind of expression: the rules are in expressions.py, operators.py and calls.py."""
+    """Return the type of an expression by its kind: the rules are in expressions.py, operators.py and calls.py."""
     raise AssertionError(f"{type(node).__name__} has no rule")
 
 
 def constant_int(expression: s.Expression, scope: Scope, what: str, context: Context) -> int | None:
-    """Value of an expression that must be an integer known at compile time."""
+    """Return the value of an expression that must be an integer known at compile time."""
     if check(expression, scope, context) is t.UNKNOWN:
         return None
     value = expression.value

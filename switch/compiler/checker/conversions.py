@@ -13,13 +13,13 @@ from gradbed.switch.compiler.values import Constant, Symbolic, wrap
 
 
 def check_as(expression: s.Expression, scope: Scope, target: t.Type, context: Context) -> s.Expression:
-    """Check and convert to a type."""
+    """Check an expression and convert it to a type."""
     check(expression, scope, context)
     return coerce(expression, target, context)
 
 
 def coerce(expression: s.Expression, target: t.Type, context: Context) -> s.Expression:
-    """The expression as a value of `target`, by the implicit conversions; reports if there is none."""
+    """Convert an expression to `target` implicitly (P4_16 1.2.5, section 8.11.2); report if that is impossible."""
     source = expression.type
     assert source is not None
     if source == target or source is t.UNKNOWN or target is t.UNKNOWN:
@@ -60,6 +60,7 @@ def _try_coerce(expression: s.Expression, source: t.Type, target: t.Type, contex
 
 
 def converted(expression: s.Expression, target: t.Type, value: Constant | None) -> s.Expression:
+    """Wrap an expression in a conversion."""
     result = s.Convert(expression.loc, expression.end, expression)
     result.type = target
     result.value = value
@@ -130,7 +131,7 @@ def _struct_as(expression: s.StructExpression, target: t.Type, context: Context)
 
 
 def plain(expression: s.Expression, context: Context) -> s.Expression:
-    """A serialisable enum as the number that it is; anything else as it was."""
+    """Convert a serializable enum to its number; leave anything else as it is."""
     if isinstance(expression.type, t.Enum) and expression.type.underlying is not None:
         return coerce(expression, expression.type.underlying, context)
     return expression
@@ -149,7 +150,7 @@ def converts(expression: s.Expression, target: t.Type) -> bool:
 
 
 def _is_numeric(type_: t.Type) -> bool:
-    """Return whether an integer literal can be of this type: a number with a width, or a `type` made of one."""
+    """Return whether an integer literal can have this type: a number with a width, or a `type` made of one."""
     while isinstance(type_, t.NewType):
         type_ = type_.underlying
     return isinstance(type_, (t.Bit, t.Int))
@@ -163,7 +164,7 @@ def _is_header_like(type_: t.Type) -> bool:
 
 
 def castable(source: t.Type, target: t.Type, constant: bool) -> bool:
-    """Return whether `(target) expression` is allowed. `constant`: the value is known at compile time."""
+    """Return whether `(target) expression` is legal (P4_16 1.2.5, section 8.11.1). `constant`: its value is known."""
     if source == target or t.UNKNOWN in (source, target):
         return True
     if isinstance(source, t.NewType) and _unwrapped(source) == _unwrapped(target):
@@ -196,9 +197,9 @@ def _unwrapped(type_: t.Type) -> t.Type:
 
 
 def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -> bool:
-    """Bind the variables of `pattern` so that it becomes `actual`; False if they cannot be the same.
+    """Bind the variables of `pattern` so that it becomes `actual`; return False if that is impossible.
 
-    A variable bound to `int` by a literal is bound anew by a type of fixed width.
+    A type of fixed width replaces `int`, which a literal has bound to a variable before.
     """
     if isinstance(pattern, t.Variable):
         if actual is t.UNKNOWN or actual is t.ANY:
@@ -232,7 +233,7 @@ def unify(pattern: t.Type, actual: t.Type, bindings: dict[t.Variable, t.Type]) -
 
 
 def unify_signatures(pattern: Applicable, actual: Applicable, bindings: dict[t.Variable, t.Type]) -> bool:
-    """Match a parser or control against the type that a package wants."""
+    """Match a parser or control with the type that a package wants."""
     wanted: Signature = pattern.signature
     given: Signature = actual.signature
     if type(wanted.node) is not type(given.node) or len(wanted.parameters) != len(given.parameters):
@@ -256,7 +257,7 @@ MAX_SHOWN = 40
 
 
 def source_text(sources: SourceManager, node: s.Node) -> str:
-    """The node as written, or "..." if that is long or comes from a macro."""
+    """Return a node as written, or "..." if that is long or comes from a macro."""
     if sources.is_expanded(node.loc) or sources.is_expanded(node.end):
         return "..."
     source, start = sources.file_at(node.loc)
@@ -283,7 +284,7 @@ def conversion_hint(sources: SourceManager, node: s.Expression, source: t.Type, 
 
 
 def operand_hint(sources: SourceManager, node: s.Binary) -> str:
-    """Return a hint for two operands whose types do not go together."""
+    """Return a hint for two operands with types that do not fit each other."""
     left, right = node.left.type, node.right.type
     if t.BOOL in (left, right):
         for part in s.walk([node.left, node.right]):
@@ -297,7 +298,7 @@ def operand_hint(sources: SourceManager, node: s.Binary) -> str:
 
 
 def block_hint(wanted: t.Type, given: t.Type | None) -> str:
-    """Return what makes a parser or control another one than the architecture wants."""
+    """Return the difference between a parser or control and what the architecture wants."""
     if not isinstance(wanted, Applicable) or not isinstance(given, Applicable):
         return ""
     name = given.signature.name

@@ -1,4 +1,4 @@
-"""Types and compile-time values of expressions."""
+"""Types and compile-time values of expressions (P4_16 1.2.5, section 8)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _member(node: s.Member, scope: Scope, context: Context) -> t.Type:
 
 
 def _namespace(base: s.Expression, scope: Scope) -> Symbol | None:
-    """The enum or `error` in front of a dot."""
+    """Return the enum or `error` before a dot."""
     if isinstance(base, s.Name):
         symbol = (scope.root if base.absolute else scope).lookup(base.name)
         if symbol is not None and symbol.kind in ("type", "namespace"):
@@ -241,7 +241,7 @@ def _struct(node: s.StructExpression, scope: Scope, context: Context) -> t.Type:
 
 
 def require_writable(expression: s.Expression, what: str, context: Context) -> bool:
-    """Report unless the (checked) expression is a place that can be assigned to."""
+    """Report an expression, checked already, that is not an l-value (P4_16 1.2.5, section 6.7)."""
     if expression.type is t.UNKNOWN:
         return False
     if isinstance(expression, s.Name) and expression.symbol is not None:
@@ -270,7 +270,7 @@ def require_writable(expression: s.Expression, what: str, context: Context) -> b
 
 
 def _types_with_members(scope: Scope) -> set[str]:
-    """Enums and `error`, which stand in expressions as well."""
+    """Return the enums and `error`, which may be part of expressions."""
     return {
         name
         for name in scope.all_names("type", "namespace")

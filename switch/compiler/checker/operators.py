@@ -1,4 +1,4 @@
-"""Operators: types of operands and results, and values where they are known."""
+"""Operators: types of operands and results, and values that are known (P4_16 1.2.5, section 8)."""
 
 from __future__ import annotations
 

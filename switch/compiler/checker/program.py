@@ -1,4 +1,4 @@
-"""Top-level declarations, parsers and controls."""
+"""Declarations at the top level, parsers and controls."""
 
 from __future__ import annotations
 
@@ -35,16 +35,18 @@ from gradbed.switch.state.externs import EXTERNS, ExternKind
 
 @dataclass(frozen=True)
 class CheckedProgram:
-    """`errors`: the members of `error` in order. `main`: the package instance, None if there is none."""
+    """A program after checking."""
 
     program: s.P4Program
     globals: Scope
     errors: dict[str, Symbolic]
+    """Members of `error` in order."""
     main: s.Instantiation | None
+    """The package instance, if there is one."""
 
 
 def check_program(program: s.P4Program, reporter: Reporter) -> CheckedProgram:
-    """Check everything; what is wrong is in the reporter."""
+    """Check a whole program; errors go to the reporter."""
     context = Context(reporter)
     context.globals.names["error"] = Symbol("error", "namespace", program.loc, t.ERROR)
     for declaration in program.declarations:
@@ -192,7 +194,7 @@ def _function(node: s.FunctionDeclaration, scope: Scope, context: Context) -> No
 
 
 def _action_parameters(signature: Signature, context: Context) -> None:
-    """Those without a direction come from the control plane, and come last."""
+    """Check that directionless parameters, which the control plane gives, come last (P4_16 1.2.5, section 14.1)."""
     undirected = False
     for parameter in signature.parameters:
         if parameter.direction and parameter.type is t.INTEGER:
@@ -351,7 +353,7 @@ def _label(label: s.Expression, keys: list[s.Expression], scope: Scope, context:
 
 
 def _reaches_an_end(states: dict[str, s.StateDeclaration]) -> bool:
-    """Return whether some way from start leads to accept or reject, as it does where nothing else follows."""
+    """Return whether some path from start leads to accept or reject, or to a state without a transition."""
     reached = {"start"}
     pending = ["start"]
     while pending:
@@ -391,7 +393,7 @@ _DIRECTION = {"key": "in", "in": "in", "out": "out"}
 
 
 def check_extern_kinds(checked: CheckedProgram, reporter: Reporter) -> None:
-    """Report each extern of gradbed.p4 that no ExternKind describes, and each declaration that one differs from."""
+    """Report externs of gradbed.p4 without an ExternKind, and declarations that differ from theirs."""
     sources = reporter.sources
     for node in checked.program.declarations:
         if isinstance(node, s.ExternDeclaration) and node.name not in EXTERNS and sources.is_standard(node.loc):

@@ -1,4 +1,4 @@
-"""Statements: types of what they assign, pass, test and return."""
+"""Statements: types of what they assign, pass, test and return (P4_16 1.2.5, section 12)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from gradbed.switch.compiler.values import Constant
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a statement stands in. `kind`: function, action, control or parser."""
+    """The body that contains a statement."""
 
     kind: str
+    """function, action, control or parser."""
     return_type: t.Type
     in_loop: bool = False
 
@@ -235,7 +236,7 @@ def declare_instance(node: s.Instantiation, scope: Scope, context: Context) -> N
 
 
 def _is_constant(expression: s.Expression) -> bool:
-    """Return whether a list is made of constants alone."""
+    """Return whether a list consists of constants only."""
     if expression.value is not None:
         return True
     if isinstance(expression, s.ListExpression):

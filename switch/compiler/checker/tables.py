@@ -1,4 +1,4 @@
-"""Tables: keys, actions with their arguments, entries, other properties."""
+"""Tables: keys, actions with their arguments, entries, other properties (P4_16 1.2.5, section 14.2)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _find_action(ref: s.ActionRef, scope: Scope, context: Context) -> Signature 
 
 
 def _check_listed_action(ref: s.ActionRef, scope: Scope, context: Context) -> None:
-    """In the list of actions, arguments are given for the parameters with a direction."""
+    """Check an action of the list, which has arguments for the parameters with a direction."""
     signature = _find_action(ref, scope, context)
     if signature is None:
         return
@@ -81,7 +81,7 @@ def _check_listed_action(ref: s.ActionRef, scope: Scope, context: Context) -> No
 def _bind(
     ref: s.ActionRef, parameters: list[ParameterType], signature: Signature, scope: Scope, context: Context
 ) -> list[s.Expression | None]:
-    """Arguments for these parameters; UNKNOWN-typed ones after a report."""
+    """Return the arguments for these parameters, with type UNKNOWN after a report."""
     arguments = ref.arguments or []
     for given in arguments:
         check(given.expression, scope, context)
@@ -105,8 +105,10 @@ def _bind(
 def _check_chosen_action(
     node: s.TableDeclaration, ref: s.ActionRef, scope: Scope, barred: str, problem: str, context: Context
 ) -> None:
-    """In default_action and in entries, arguments are given for the parameters without a direction. Actions marked
-    `barred` cannot stand there: the problem in words."""
+    """Check the action of default_action or of an entry, with arguments for the parameters without a direction.
+
+    An action with the annotation `barred` is refused; `problem` says why.
+    """
     signature = _find_action(ref, scope, context)
     if signature is None:
         return
@@ -172,7 +174,7 @@ def _check_entry(node: s.TableDeclaration, entry: s.TableEntry, scope: Scope, co
 
 
 def _check_needs_priorities(node: s.TableDeclaration, entry: s.TableEntry, context: Context) -> None:
-    """At most one entry of exact and lpm keys can be meant (P4_16 1.2.5, section 14.2.1.4). One error for a table."""
+    """Refuse priorities if all keys are exact or lpm (P4_16 1.2.5, section 14.2.1.4); one error for each table."""
     first = next(each for each in node.entries or [] if each.priority is not None)
     if entry is first and all(key.match_kind in ("exact", "lpm") for key in node.key):
         message = f"the entries of table '{node.name}' can have no priority: its keys are exact and lpm only"
@@ -185,7 +187,7 @@ def _is_struct_of(type_: t.Type, part: t.Type) -> bool:
 
 
 def check_label(label: s.Expression, wanted: t.Type, scope: Scope, context: Context) -> s.Expression:
-    """A value or set as label for a key of type `wanted`."""
+    """Check a value or set that is matched against a key of type `wanted`."""
     if isinstance(label, s.Wildcard):
         label.type = t.ANY
         return label

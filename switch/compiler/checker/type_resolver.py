@@ -1,4 +1,4 @@
-"""Types as written to types."""
+"""Resolution of types as written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIMPLE = {
 
 
 def resolve(syntax: s.TypeSyntax, scope: Scope, context: Context) -> t.Type:
-    """The type; UNKNOWN after reporting what is wrong with it."""
+    """Return the type; UNKNOWN after reporting an error in it."""
     match syntax:
         case s.BaseType():
             return _base(syntax, scope, context)
@@ -101,7 +101,7 @@ def _apply(
     applied: t.Type,
     context: Context,
 ) -> t.Type:
-    """A generic type without arguments is allowed: a constructor call infers them."""
+    """Apply a generic type. Without arguments it is left to a constructor call to infer them."""
     if arguments and len(arguments) != len(variables):
         context.error(syntax, f"'{syntax.name}' takes {len(variables)} type argument(s)")
         return t.UNKNOWN
@@ -124,7 +124,7 @@ def _generic_struct(node: s.StructDeclaration, arguments: tuple[t.Type, ...], co
 
 
 def fill_struct(struct: t.Struct, scope: Scope, context: Context) -> None:
-    """Resolve the fields of a struct, header or union and check that they may stand there."""
+    """Resolve the fields of a struct, header or union, and check their types (P4_16 1.2.5, section 7.2.8)."""
     assert isinstance(struct.node, s.StructDeclaration)
     for field in struct.node.fields:
         type_ = resolve(field.type, scope, context)
@@ -182,7 +182,7 @@ def _stack(syntax: s.StackTypeSyntax, scope: Scope, context: Context) -> t.Type:
 
 
 def declare_parameters(nodes: list[s.Parameter], scope: Scope, kind: str, context: Context) -> list[ParameterType]:
-    """Resolve and declare parameters. kind: parameter or constructor_parameter."""
+    """Resolve and declare parameters; `kind` is that of their symbols, parameter or constructor_parameter."""
     result: list[ParameterType] = []
     for node in nodes:
         type_ = resolve(node.type, scope, context)

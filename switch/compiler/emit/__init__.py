@@ -1,4 +1,4 @@
-"""Lowered programs to BMv2 JSON, one file per section of it."""
+"""Emission of lowered programs as BMv2 JSON, by section."""
 
 from gradbed.switch.compiler.emit.document import emit_bmv2
 

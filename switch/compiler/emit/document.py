@@ -21,7 +21,7 @@ from gradbed.switch.compiler.source import SourceManager
 
 
 class HeaderEmitter:
-    """Sections header_types, headers, header_stacks, header_union_types, header_unions, header_union_stacks."""
+    """Emits header_types, headers, header_stacks, header_union_types, header_unions and header_union_stacks."""
 
     def __init__(self, storage: Storage, standard_metadata: t.Struct, reporter: Reporter) -> None:
         self._storage = storage
@@ -51,7 +51,7 @@ class HeaderEmitter:
         }
 
     def _type(self, name: str, fields: list[list[Any]], padding: str = "") -> Json:
-        """BMv2's header types are whole bytes long, also those that are metadata."""
+        """Return a header type, padded to whole bytes, as BMv2 wants for metadata too."""
         bits = sum(item[1] for item in fields if item[1] != "*")
         if bits % 8:
             fields.append([padding or f"_padding_{self._padding}", 8 - bits % 8, False])
@@ -134,7 +134,7 @@ class HeaderEmitter:
 
 
 def _format(type_: t.Type) -> list[Any]:
-    """Width and whether it is signed."""
+    """Return width and signedness of a field."""
     if isinstance(type_, t.Varbit):
         return ["*"]
     return [t.width_bits(type_), isinstance(type_, t.Int)]
@@ -163,7 +163,7 @@ COMPILER = "https://github.com/gradbed/gradbed"
 
 
 def emit_bmv2(program: LoweredProgram, sources: SourceManager, reporter: Reporter, name: str) -> Json:
-    """The program as BMv2 reads it. Sections that need new variables come before the list of variables."""
+    """Return the program as BMv2 JSON. Sections that need new variables come before the list of variables."""
     action_ids = {action: number for number, action in enumerate(program.actions)}
     graphs = [build_flow(pipeline.body, program.storage, reporter) for pipeline in program.pipelines]
     tables = TableEmitter(action_ids, sources, reporter)
@@ -208,7 +208,7 @@ def _standard_metadata(program: LoweredProgram) -> t.Struct:
 
 
 def _aliases(standard: t.Struct) -> list[list[object]]:
-    """Names that BMv2 has for parts of standard metadata, from @alias."""
+    """Return the names that @alias gives to fields of the standard metadata."""
     result: list[list[object]] = []
     for name, given in standard.annotations.items():
         alias = s.find_annotation(given, "alias")

@@ -20,6 +20,8 @@ SUPPORTED = frozenset(
 
 
 class ExternEmitter:
+    """Emits everything that a program declares besides headers, parsers and pipelines."""
+
     def __init__(self, program: LoweredProgram, sources: SourceManager, reporter: Reporter) -> None:
         self._program = program
         self._sources = sources

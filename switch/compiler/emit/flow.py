@@ -1,4 +1,4 @@
-"""Structured code of a control as a graph of conditions, tables and runs of primitives."""
+"""The control-flow graph of a control: conditions, tables and runs of primitives."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ _NUMBER = t.bit(16)
 
 @dataclass(eq=False)
 class FlowCondition:
+    """A branch."""
+
     expression: ir.Expr
     if_true: Node | None
     if_false: Node | None
@@ -37,18 +39,19 @@ class Run:
 
 @dataclass(eq=False)
 class FlowTable:
-    """`next`: by "hit" and "miss", or by action name."""
+    """An application of a table."""
 
     table: LoweredTable
     kind: str
     next: dict[str, Node | None]
+    """By "hit" and "miss", or by the name of the action."""
     loc: int
     name: str = ""
 
 
 @dataclass(eq=False)
 class Join:
-    """Stands for a node that is known later, at the start of a loop."""
+    """A placeholder for a node that is known later, at the start of a loop."""
 
     target: Node | None = None
 
@@ -58,10 +61,11 @@ Node = FlowCondition | Run | FlowTable | Join
 
 @dataclass
 class FlowGraph:
-    """`nodes` in the order in which a walk from `start` meets them."""
+    """The graph of a control."""
 
     start: Node | None
     nodes: list[Node] = field(default_factory=list)
+    """In the order in which a walk from `start` meets them."""
 
 
 def build_flow(body: list[ir.LoweredStatement], storage: Storage, reporter: Reporter) -> FlowGraph:
@@ -96,6 +100,8 @@ def _walk(start: Node | None) -> Iterator[Node]:
 
 
 class _FlowBuilder:
+    """Builds the graph backwards, from what follows a statement."""
+
     def __init__(self, storage: Storage, reporter: Reporter) -> None:
         self._storage = storage
         self._reporter = reporter
@@ -106,7 +112,7 @@ class _FlowBuilder:
         self._numbers: dict[ir.LoweredAction, int] = {}
 
     def build(self, body: list[ir.LoweredStatement], next_: Node | None) -> Node | None:
-        """The node to start `body` with, when `next_` is what follows it."""
+        """Return the first node of `body`, with `next_` as what follows it."""
         cut = next((i for i, s in enumerate(body) if isinstance(s, (ir.Leave, ir.Repeat, ir.LoweredEnd))), None)
         if cut is not None:
             last = body[cut]
@@ -166,7 +172,7 @@ class _FlowBuilder:
     # ---- Tables applied in several places ----
 
     def finish(self, start: Node | None) -> Node | None:
-        """BMv2 knows one continuation per table: where a table is applied twice, remember from where."""
+        """Merge the applications of a table in several places, since BMv2 knows one continuation for each table."""
         by_table: dict[LoweredTable, list[FlowTable]] = {}
         reachable = {id(node) for node in _walk(start)}
         for node in self._tables:
@@ -196,10 +202,10 @@ class _FlowBuilder:
         return self._joined(FlowTable(table, kind, dict.fromkeys(keys), nodes[0].loc), nodes, [])
 
     def _share_both(self, table: LoweredTable, nodes: list[FlowTable]) -> dict[int, Node]:
-        """Some places ask for a hit, others for the action that ran.
+        """Share a table that some places apply for a hit and others for the action that ran.
 
-        BMv2's tables are left by one of the two. By __HIT__ and __MISS__ here: which action ran is a number that
-        the actions themselves leave behind.
+        BMv2 leaves a table by one of the two. Here it is __HIT__ and __MISS__; the actions leave their numbers in a
+        field that tells which one ran.
         """
         self._warn_of_p4c(nodes[0])
         numbers = {item.action.name: self._number(item.action) for item in table.actions}
@@ -223,7 +229,7 @@ class _FlowBuilder:
         )
 
     def _number(self, action: ir.LoweredAction) -> int:
-        """Let an action say by its number that it ran."""
+        """Let an action leave its number, which tells that it ran."""
         number = self._numbers.get(action)
         if number is None:
             number = self._numbers[action] = len(self._numbers) + 1
@@ -241,7 +247,7 @@ class _FlowBuilder:
     def _joined(
         self, shared: FlowTable, nodes: list[FlowTable], before: list[ir.LoweredStatement]
     ) -> dict[int, Node]:
-        """One node for all; behind it the way goes on by where the table was applied."""
+        """Replace nodes by one; behind it the path depends on where the table was applied."""
         site = self._storage.scalar(_NUMBER, "applied_at")
         for key in shared.next:
             following = nodes[-1].next[key]
@@ -258,7 +264,7 @@ class _FlowBuilder:
 
 
 def _resolve(node: Node | None, replaced: dict[int, Node]) -> Node | None:
-    """Follow joins and replacements to a node that is really there."""
+    """Follow joins and replacements to an existing node."""
     seen = 0
     while node is not None:
         if id(node) in replaced:

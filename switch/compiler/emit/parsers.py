@@ -15,6 +15,8 @@ from gradbed.switch.compiler.source import SourceManager
 
 @dataclass(eq=False)
 class JsonState:
+    """A state of BMv2 JSON."""
+
     name: str
     loc: int
     operations: list[Json] = field(default_factory=list)
@@ -28,12 +30,14 @@ class JsonState:
 def _transition(
     kind: str, value: str | None, mask: str | None, target: JsonState | None, source: Json | None = None
 ) -> Json:
-    """source: its source_info, as a member; p4c gives none, and readers of the format ignore it."""
+    """Return a transition. `source` has its source_info, which p4c leaves out and readers of the format ignore."""
     name = target.name if target is not None else None
     return {"type": kind, "value": value, "mask": mask, "next_state": name, **(source or {})}
 
 
 class ParserEmitter:
+    """Emits states. Those with branches become several states of BMv2, which has none within a state."""
+
     def __init__(self, program: LoweredProgram, storage: Storage, sources: SourceManager) -> None:
         self._program = program
         self._storage = storage
@@ -73,7 +77,7 @@ class ParserEmitter:
         return {"source_info": self._sources.source_info(state.loc, -1)} if state.loc else {}
 
     def _at(self, loc: int, end: int) -> Json:
-        """The member source_info of an operation or transition."""
+        """Return the member source_info of an operation or transition."""
         return {"source_info": self._sources.source_info(loc, end)} if loc else {}
 
     def _new(self, name: str, loc: int = 0) -> JsonState:
@@ -82,7 +86,7 @@ class ParserEmitter:
         return state
 
     def _state(self, state: ir.LoweredState, accept: JsonState | None) -> JsonState:
-        """The JSON state for a state; `accept` is where its parser's accept leads, None: the end."""
+        """Return the JSON state for a state. `accept` is where the accept of its parser leads; None: the end."""
         key = (state, accept)
         known = self._known.get(key)
         if known is not None:
@@ -101,7 +105,7 @@ class ParserEmitter:
         return accept if target == "accept" else self._failure("reject", "NoError")
 
     def _failure(self, name: str, error: str) -> JsonState:
-        """A state that ends parsing with an error."""
+        """Return a state that ends parsing with an error."""
         known = self._failures.get(name)
         if known is None:
             known = self._failures[name] = self._new(name)

@@ -34,6 +34,8 @@ _STRONGEST_FIRST = ("range", "ternary", "lpm", "exact")
 
 
 class TableEmitter:
+    """Emits tables."""
+
     def __init__(self, action_ids: dict[LoweredAction, int], sources: SourceManager, reporter: Reporter) -> None:
         self._action_ids = action_ids
         self._sources = sources
@@ -195,7 +197,7 @@ def _width(parameter: LoweredParameter) -> int:
 
 
 def table_size(table: LoweredTable) -> int:
-    """Entries a table holds; constant entries are all that there will be."""
+    """Return how many entries a table holds; a table of constant entries holds just these."""
     if table.entries is not None and table.node.entries_const:
         return max(1, len(table.entries))
     return table.size or DEFAULT_SIZE
@@ -205,7 +207,7 @@ def table_size(table: LoweredTable) -> int:
 
 
 class PipelineEmitter:
-    """Numbers tables, conditions and the actions made for runs of statements, over both pipelines."""
+    """Emits pipelines; numbers tables, conditions and actions made for runs of statements over both of them."""
 
     def __init__(self, program: LoweredProgram, sources: SourceManager, tables: TableEmitter) -> None:
         self._program = program
@@ -259,7 +261,7 @@ class PipelineEmitter:
                 node.name = self._names.unique("node")
 
     def _run_name(self, node: Run) -> str:
-        """File and line of the first statement that has one."""
+        """Return file and line of the first statement that has a position."""
         for statement in node.body:
             if statement.loc:
                 info = self._sources.source_info(statement.loc, statement.end)

@@ -1,4 +1,8 @@
-"""Expressions of BMv2 JSON, and actions as lists of primitives with jumps."""
+"""Expressions of BMv2 JSON, and actions as lists of primitives with jumps.
+
+BMv2 computes with integers of any size, so results are cut to their width: with & for bit<N>, with two_comp_mod
+for int<N>. It also keeps truth values apart from numbers; d2b and b2d convert between them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _BOOLEAN = {"&&": "and", "||": "or"}
 
 
 def hex_digits(value: int, width_bits: int) -> str:
-    """A number as BMv2 reads it: whole bytes, with a sign if it is negative."""
+    """Return a number as BMv2 reads it: whole bytes, with a sign if it is negative."""
     digits = 2 * ((width_bits + 7) // 8) or 2
     return f"-0x{-value:0{digits}x}" if value < 0 else f"0x{value:0{digits}x}"
 
@@ -48,7 +52,7 @@ def _cut(value: Json, type_: t.Type) -> Json:
 
 
 def number(expr: ir.Expr) -> Json:
-    """The expression as a number."""
+    """Return the expression as a number."""
     if isinstance(expr, ir.Const):
         return hexstr(expr.value, _width(expr.type))
     if isinstance(expr, ir.FieldRef):
@@ -78,7 +82,7 @@ def number(expr: ir.Expr) -> Json:
 
 
 def boolean(expr: ir.Expr) -> Json:
-    """The expression as a truth value."""
+    """Return the expression as a truth value."""
     if isinstance(expr, ir.Const):
         return {"type": "bool", "value": bool(expr.value)}
     if isinstance(expr, ir.SameHeader):
@@ -154,7 +158,7 @@ def _concatenate(left: ir.Expr, right: ir.Expr, type_: t.Type) -> Json:
 
 
 def parameter(item: ir.Parameter) -> Json:
-    """A parameter of a primitive."""
+    """Return a parameter of a primitive."""
     if isinstance(item, ir.Ref):
         return {"type": item.kind, "value": item.name}
     if isinstance(item, ir.LoweredNumber):
@@ -167,7 +171,7 @@ def parameter(item: ir.Parameter) -> Json:
 
 
 def argument(value: Json) -> Json:
-    """A number or truth value as BMv2 wants it where it stands by itself, outside of an expression."""
+    """Return a number or truth value as BMv2 wants it outside of an expression."""
     if value["type"] == "expression":
         return {"type": "expression", "value": value}
     if value["type"] == "local":
@@ -179,7 +183,7 @@ def argument(value: Json) -> Json:
 
 
 class PrimitiveList:
-    """Primitives of one action; jumps get their targets when all are known."""
+    """The primitives of an action; jumps get their targets when all are known."""
 
     def __init__(self, sources: SourceManager) -> None:
         self._sources = sources
@@ -243,7 +247,7 @@ class PrimitiveList:
         self._place_end(behind)
 
     def _place_end(self, label: ir.Label) -> None:
-        """Put a label here; a jump to it from right before it is left out."""
+        """Put a label here; a jump to it from directly before is left out."""
         here = len(self._primitives)
         if self._jumps and self._primitives and self._primitives[-1] is self._jumps[-1][0]:
             jump, target, to_start = self._jumps[-1]

@@ -55,7 +55,7 @@ def _member(node: s.Member, frame: Frame, code: Code) -> Value:
 
 
 def _apply_result(node: s.Member, frame: Frame, code: Code) -> ir.Expr:
-    """table.apply().hit or .miss as a value."""
+    """Return table.apply().hit or .miss as a value."""
     result = code.storage.scalar(t.BOOL, "tmp")
     assert isinstance(node.base, s.Call)
     apply = apply_table(node.base, frame, code, kind="hit")
@@ -117,12 +117,12 @@ def _inline(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
 
 
 def _declaring_frame(signature: Signature, frame: Frame) -> Frame | None:
-    """The frame of the control that an action belongs to: the innermost one that has its symbol's scope."""
+    """Return the frame of the control that declares an action: the innermost one with the scope of its symbol."""
     return next((around for around in frame.outwards() if around.owns is signature.scope.parent), None)
 
 
 def lower_body(body: s.Block, return_type: t.Type, frame: Frame, node: s.Node, code: Code) -> Value:
-    """A body with its returns; the value it returns."""
+    """Lower a body with its return statements; return the value that it returns."""
     last = body.statements[-1] if body.statements else None
     returns = [inner for inner in s.walk(body) if isinstance(inner, s.Return)]
     if not returns or (returns == [last]):
@@ -162,7 +162,7 @@ def _apply(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> None
 
 
 def _apply_instance(instance: Instance, arguments: Arguments, node: s.Node, code: Code) -> None:
-    """Inline the body of an instance here."""
+    """Inline the body of an instance."""
     state = state_of(instance, code.program)
     owned = state.owned if state.applied_often else None
     # The instance's own parameters: the call may have been checked against a mere type of control.

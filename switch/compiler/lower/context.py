@@ -1,7 +1,8 @@
-"""What all of lowering works on: a program's state, the code being written, what symbols stand for there.
+"""State of lowering: the program, the code that is being written, and the values of symbols.
 
-`value_of` and `lower` are the two ways into the rules for expressions and statements, by the type of the node; the
-rules are in expressions.py, calls.py and statements.py. All of them take the code that they write to last."""
+Expressions and statements are lowered by `value_of` and `lower`, which choose a rule by the type of the node; the
+rules are in expressions.py, calls.py and statements.py. Each takes the code to which it writes last.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ MAX_INLINING = 100
 class Frame:
     """Values of the symbols of one inlined body.
 
-    `prefix`: the control plane's name of the instance that it belongs to. `owns`: for the frame of a parser or
-    control, the scope that its actions are declared in.
+    `prefix` is the name of its instance in the control plane. `owns`, in the frame of a parser or control, is the
+    scope
+    that its actions are declared in.
     """
 
     __slots__ = ("owns", "parent", "prefix", "values")
@@ -49,6 +51,7 @@ class Frame:
             frame = frame.parent
 
     def find(self, symbol: Symbol) -> Value | None:
+        """Return the value of a symbol in the innermost frame that has one."""
         frame: Frame | None = self
         while frame is not None:
             value = frame.values.get(symbol)
@@ -60,22 +63,20 @@ class Frame:
 
 @dataclass(eq=False)
 class InstanceState:
-    """What an instance keeps between the places where it is applied.
-
-    `owned`: the variables of its parameters if it is applied in several places.
-    """
+    """The state of an instance that all its applications share."""
 
     instance: Instance
     frame: Frame
     applied_often: bool
     owned: dict[Symbol, Place] = field(default_factory=dict)
+    """Variables of its parameters, if it is applied in several places."""
 
 
 class ProgramState:
-    """What all code of one program shares while it is lowered.
+    """The state of a program that all its code shares.
 
-    actions: in order of their numbers in BMv2 JSON. called_actions: by name, with the body
-    of the first call.
+    `actions` are in the order of their numbers in BMv2 JSON. `called_actions` are by name, with the body of the first
+    call.
     """
 
     def __init__(self, checked: CheckedProgram, reporter: Reporter) -> None:
@@ -107,7 +108,7 @@ class ProgramState:
             raise self.reporter.fatal(loc, f"the program has more than {MAX_STATEMENTS} statements when inlined")
 
     def control_name(self, annotations: list[s.Annotation], prefix: str, name: str) -> str:
-        """The name that the control plane knows something by: its path, or what @name says."""
+        """Return the name in the control plane: the path, or the text of @name (P4_16 1.2.5, section 18.3)."""
         annotation = s.find_annotation(annotations, "name")
         given = annotation.string() if annotation is not None else None
         if given is not None:
@@ -130,22 +131,28 @@ class ProgramState:
 
 @dataclass
 class CopyOut:
-    """What is copied back when an inlined call ends, in whatever way."""
+    """Values that are copied out when an inlined call ends, however it ends."""
 
     pairs: list[tuple[Place, Value]] = field(default_factory=list)
 
 
 @dataclass
 class Loop:
+    """The labels of a loop."""
+
     leave: ir.Label
+    """Left by break."""
     repeat: ir.Label
+    """Left by continue, to go on with the next iteration."""
 
 
 class Code:
-    """Statements being written for one parser, control or action.
+    """The statements that are being written for one parser, control or action.
 
-    `kind`: parser, control, action, checksum, deparser, or constructor (only values, no statements). `copy_outs`: of
-    the calls that enclose the present place, outermost first. `exit_flag`: in an action, what `exit` sets instead of
+    `kind` is parser, control, action, checksum, deparser, or constructor (values only, no statements). `copy_outs`
+    has
+    those of the enclosing calls, outermost first. `exit_flag`, in an action, is the variable that `exit` sets instead
+    of
     ending the pipeline.
     """
 
@@ -197,7 +204,7 @@ class Code:
 
     @contextmanager
     def inlined(self, node: s.Node) -> Iterator[None]:
-        """A call inside a call: they end somewhere."""
+        """Count the depth of nested calls, which is limited."""
         if self.depth >= MAX_INLINING:
             raise self.reporter.fatal(node.loc, f"calls are nested more than {MAX_INLINING} deep")
         self.depth += 1
@@ -212,7 +219,7 @@ class Code:
 
 
 def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
-    """The value, possibly a place that is read only when the value is used."""
+    """Return the value of an expression, or a place that is read only when the value is used."""
     known = node.value
     if known is None:
         return value_by_type(node, frame, code)
@@ -224,13 +231,13 @@ def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
 
 @singledispatch
 def value_by_type(node: s.Expression, frame: Frame, code: Code) -> Value:
-    """The value of an expression that is not known at compile time."""
+    """Return the value of an expression that is not known at compile time."""
     return Nothing()
 
 
 @singledispatch
 def lower(node: s.Statement, frame: Frame, code: Code) -> None:
-    """Write what a statement does; what has no rule does nothing."""
+    """Write the code of a statement; a kind without a rule has none."""
 
 
 def lower_block(block: s.Block, frame: Frame, code: Code) -> None:
@@ -245,24 +252,27 @@ _LITERAL = re.compile(r"(?:\d+w)?(0[xX][0-9a-fA-F_]+|0[bB][01_]+|\d[\d_]*)")
 
 
 class FieldLists:
-    """Their numbers in BMv2 JSON."""
+    """The field lists of a program: the fields that a copy of a packet keeps, by their numbers in BMv2 JSON.
+
+    A list has the fields and structs annotated @field_list(N, ...), or fields that are given one by one.
+    """
 
     def __init__(self) -> None:
         self._annotated: dict[int, int] = {}
         self._others: dict[int, list[ir.FieldRef]] = {}
 
     def annotated(self, index: int) -> int:
-        """The number of the fields annotated @field_list(index)."""
+        """Return the number of the list of fields annotated @field_list(index)."""
         return self._annotated.setdefault(index, self._next())
 
     def add(self, fields: list[ir.FieldRef]) -> int:
-        """The number of a list of just these fields."""
+        """Add a list of these fields and return its number."""
         number = self._next()
         self._others[number] = fields
         return number
 
     def empty(self) -> int:
-        """The number of a list without fields: BMv2 looks every list up that an action names."""
+        """Return the number of a list without fields, since BMv2 looks up every list that an action names."""
         known = next((number for number, fields in self._others.items() if not fields), None)
         return self.add([]) if known is None else known
 
@@ -270,7 +280,8 @@ class FieldLists:
         return len(self._annotated) + len(self._others) + 1
 
     def all(self, metadata: StructValue | None, scope: Scope) -> list[tuple[int, str, list[ir.FieldRef]]]:
-        """(number, name, fields). metadata: where annotated fields are. scope: of the names in annotations."""
+        """Return number, name and fields of all lists. Annotated fields are in `metadata`, names in annotations in
+        `scope`."""
         annotated = [
             (number, f"field_list{index}", list(_fields(metadata, index, scope, False)) if metadata else [])
             for index, number in self._annotated.items()
@@ -291,7 +302,7 @@ def _fields(value: StructValue, index: int, scope: Scope, listed: bool) -> Itera
 
 
 def _indices(annotation: s.Annotation, scope: Scope) -> set[int]:
-    """Numbers, constants and members of serialisable enums, with commas between them."""
+    """Return the numbers in @field_list: literals, constants and members of serializable enums."""
     if annotation.name != "field_list" or not annotation.body:
         return set()
     parts = "".join(annotation.body).split(",")

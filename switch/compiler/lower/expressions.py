@@ -42,12 +42,12 @@ from gradbed.switch.compiler.lower.values import (
 
 
 def scalar_of(node: s.Expression, frame: Frame, code: Code) -> ir.Expr:
-    """The value of an expression with a scalar type."""
+    """Return the value of an expression with a scalar type."""
     return as_scalar(value_of(node, frame, code), node, code)
 
 
 def constant_of(node: s.Expression, frame: Frame, what: str, code: Code) -> int:
-    """The value of an expression that must be known at compile time; 0 after reporting that it is not."""
+    """Return the value of an expression that must be known at compile time; 0 after a report."""
     with code.branch():
         value = value_of(node, frame, code)
     if isinstance(value, ir.Const):
@@ -57,7 +57,7 @@ def constant_of(node: s.Expression, frame: Frame, what: str, code: Code) -> int:
 
 
 def values_of(nodes: list[s.Expression], frame: Frame, code: Code) -> list[Value]:
-    """Left to right; a value is copied if what follows may change it."""
+    """Return the values of expressions from left to right; a value is copied if a later expression may change it."""
     values: list[Value] = []
     ends: list[int] = []
     for node in nodes:
@@ -126,7 +126,7 @@ def _binary(node: s.Binary, frame: Frame, code: Code) -> Value:
 
 
 def applied(node: s.Binary, left: Value, frame: Frame, code: Code) -> Value:
-    """`node` with its left operand evaluated already."""
+    """Return a binary operation with its left operand evaluated already."""
     left = read(left, node, code)
     end = len(code.statements)
     right = scalar_of(node.right, frame, code)
@@ -146,7 +146,7 @@ def _arithmetic(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir
 
 
 def _divided(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir.Expr:
-    """By a power of two, as a shift or a mask: no target divides, and BMv2 ends where a divisor is zero."""
+    """Lower a division by a power of two to a shift or mask: no target divides, and BMv2 ends at a zero divisor."""
     if not isinstance(right, ir.Const) or right.value & (right.value - 1):
         what = "the divisor is no power of two" if isinstance(right, ir.Const) else "the divisor is not known before"
         hint = "only numbers that are known when the program is compiled are divided, and all by powers of two"
@@ -245,7 +245,7 @@ def _aggregate(node: s.ListExpression | s.StructExpression, frame: Frame, code: 
 
 
 def place_of(node: s.Expression, frame: Frame, code: Code) -> Place:
-    """Return what an expression that can be written to stands for; indices are evaluated now."""
+    """Return the place of an l-value; indices are evaluated now."""
     match node:
         case s.Slice():
             base = place_of(node.base, frame, code)

@@ -1,4 +1,4 @@
-"""Calls of v1model's functions and of methods of its objects, as BMv2 primitives."""
+"""Calls of functions of v1model and of methods of its objects, lowered to BMv2 primitives."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_BITS = 64
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a function, or of an object's method (then `object` is its name in the control plane)."""
+    """A call of a function, or of a method of an object (then `object` is its name in the control plane)."""
 
     node: s.Call
     target: s.CallTarget
@@ -86,7 +86,7 @@ _METHODS: dict[tuple[str, str], _Handler] = {}
 
 
 def _function(*names: str) -> Callable[[_Handler], _Handler]:
-    """What follows is how calls of these functions are lowered."""
+    """Register the rule for calls of these functions."""
 
     def register(handler: _Handler) -> _Handler:
         _FUNCTIONS.update(dict.fromkeys(names, handler))
@@ -96,7 +96,7 @@ def _function(*names: str) -> Callable[[_Handler], _Handler]:
 
 
 def _method(kind: str, name: str) -> Callable[[_Handler], _Handler]:
-    """What follows is how calls of this method of an extern are lowered."""
+    """Register the rule for calls of this method of an extern."""
 
     def register(handler: _Handler) -> _Handler:
         _METHODS[kind, name] = handler
@@ -156,10 +156,10 @@ def _flatten(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
 
 
 def _fields(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
-    """Scalars as metadata fields or constants, with the values they have now.
+    """Return scalars as metadata fields or constants, with their present values.
 
-    Fields of headers are copied: BMv2 leaves out the fields of headers that are not valid. So are arguments of
-    actions: a calculation is outside of the action that asks for it.
+    Fields of headers are copied, since BMv2 leaves out the fields of headers that are not valid. So are arguments of
+    actions, since a calculation is outside of the action that asks for it.
     """
     result: list[ir.Expr] = []
     for item in _flatten(value, node, code):
@@ -181,7 +181,7 @@ def _is_metadata(field: ir.FieldRef) -> bool:
 
 @_function("static_assert")
 def _static_assert(call: _Call) -> None:
-    """Checked at compile time."""
+    """Do nothing: the checker has evaluated it."""
 
 
 @_function("assert", "assume")
@@ -191,7 +191,7 @@ def _assert(call: _Call) -> None:
 
 @_function("mark_to_drop")
 def _mark_to_drop(call: _Call) -> None:
-    """BMv2's primitive acts on the packet's own metadata; of a copy, such as a parameter's, the fields are set."""
+    """Drop the packet by the primitive of BMv2, or set the fields of a copy of its metadata, such as a parameter."""
     given = call.arguments[0] if call.arguments else None
     if not isinstance(given, StructValue) or _is_the_packets(given):
         call.emit("mark_to_drop", ir.Ref("header", STANDARD_METADATA))
@@ -258,7 +258,7 @@ def _again(call: _Call) -> None:
 
 
 def _field_list(call: _Call, position: int) -> int:
-    """The number of the list of what a copy of the packet keeps: by its index, or the fields themselves."""
+    """Return the number of the field list of a copy of the packet: by its index, or of the given fields."""
     lists = call.code.program.field_lists
     if call.target.name.endswith("_preserving_field_list"):
         return lists.annotated(call.constant(position, "the index of a field list").value)
@@ -318,7 +318,7 @@ def _count(call: _Call) -> None:
 
 @_method("direct_counter", "count")
 def _direct_count(call: _Call) -> None:
-    """Each hit of its table counts."""
+    """Do nothing: each hit of the table of the counter counts."""
 
 
 @_method("meter", "execute_meter")
@@ -329,7 +329,7 @@ def _execute_meter(call: _Call) -> None:
 
 @_method("direct_meter", "read")
 def _direct_meter(call: _Call) -> None:
-    """BMv2 writes one field at each hit, whether the action reads or not; here that field is nothing else."""
+    """Copy the field that BMv2 writes at each hit, whether the action reads it or not."""
     results = call.code.program.direct_meter_results
     result = results.get(call.object)
     if result is None:
@@ -354,7 +354,7 @@ def _register_write(call: _Call) -> None:
 
 
 def _own_method(kind: ExternKind, call: _Call) -> None:
-    """Of an extern of this project's own, with the parameters in the order of its declaration."""
+    """Lower a method of an extern of gradbed.p4, with parameters in the order of its declaration."""
     parameters: list[ir.Parameter] = [ir.Ref("extern", call.object)]
     result = None
     for position, role in enumerate(kind.methods[call.target.name]):
@@ -461,7 +461,7 @@ def _lookahead(node: s.Call, target: s.CallTarget, code: Code) -> Value:
 
 
 def _header_order(value: Value, node: s.Node, code: Code) -> list[str]:
-    """The headers in a value in the order in which they leave."""
+    """Return the headers in a value in the order in which they are emitted."""
     inner: list[Value]
     match value:
         case HeaderPlace():
@@ -479,7 +479,7 @@ def _header_order(value: Value, node: s.Node, code: Code) -> list[str]:
 
 
 def _joined(item: ir.Expr) -> list[ir.Expr]:
-    """What joined gives the same bits: `a ++ b` is a and b, a wider number is zeros and the number."""
+    """Return parts that together have the same bits: a and b for `a ++ b`, zeros and the number for a wider one."""
     if isinstance(item, ir.Operation) and item.right is not None and item.operator == "++":
         return _joined(item.left) + _joined(item.right)
     if isinstance(item, ir.Operation) and item.operator == "cast" and isinstance(item.type, t.Bit):

@@ -33,7 +33,7 @@ from gradbed.switch.compiler.symbols import ExternInstanceType, ParameterType, S
 
 
 def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> Value:
-    """The object that `Type(arguments) name;` declares."""
+    """Return the object that `Type(arguments) name;` declares."""
     assert node.call is not None
     name = program.control_name(node.annotations, frame.prefix, node.name)
     value = construct(node.call, frame, name, program)
@@ -43,7 +43,7 @@ def instantiate(node: s.Instantiation, frame: Frame, program: ProgramState) -> V
 
 
 def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> Value:
-    """The object that a constructor call makes, under the control plane's name `name`."""
+    """Return the object that a constructor call makes, which the control plane knows as `name`."""
     target = call.target
     if target is None or not isinstance(target.declaration, Signature):
         return Nothing()
@@ -64,7 +64,7 @@ def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> V
 
 
 def anonymous_instance(receiver: s.Expression, node: s.Node, frame: Frame, program: ProgramState) -> Instance:
-    """The instance behind Type.apply(...): one for each such call in each instance around it."""
+    """Return the instance of Type.apply(...): one for each such call in each enclosing instance."""
     key = (frame, node)
     known = program.anonymous_instances.get(key)
     if known is None:
@@ -77,7 +77,7 @@ def anonymous_instance(receiver: s.Expression, node: s.Node, frame: Frame, progr
 
 
 def state_of(instance: Instance, program: ProgramState) -> InstanceState:
-    """The frame of an instance, with its constants, objects and variables, made when first needed."""
+    """Return the state of an instance, made at its first use: a frame with its constants, objects and variables."""
     known = program.instances.get(instance)
     if known is not None:
         return known
@@ -98,14 +98,14 @@ def state_of(instance: Instance, program: ProgramState) -> InstanceState:
 
 
 def lower_variables(declaration: s.ParserDeclaration | s.ControlDeclaration, frame: Frame, code: Code) -> None:
-    """What the variables of an instance are each time that it is applied."""
+    """Initialize the variables of an instance, as at each application."""
     for local in declaration.locals:
         if isinstance(local, s.VariableDeclaration):
             lower(local, frame, code)
 
 
 def often_applied(declarations: list[s.Declaration]) -> set[int]:
-    """Positions of the instances that are applied in more than one place of the source.
+    """Return the positions of the instances that are applied in more than one place of the source.
 
     Instances that are passed to constructors count as such.
     """
@@ -127,7 +127,7 @@ def often_applied(declarations: list[s.Declaration]) -> set[int]:
 
 
 def _has_fixed_places(declaration: s.ParserDeclaration | s.ControlDeclaration) -> bool:
-    """Whether there are tables in a control, or perhaps in controls inside it: they refer to fixed variables."""
+    """Return whether a control, or perhaps one inside it, has tables, which refer to fixed variables."""
     return isinstance(declaration, s.ControlDeclaration) and (
         bool(declaration.constructor_parameters)
         or any(isinstance(local, s.TableDeclaration) or _holds_tables(local) for local in declaration.locals)
@@ -152,22 +152,20 @@ _WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of one call.
-
-    values: values for what is read, places for what is written, Nothing for `_`. copied_in: by position, the value of
-    an `inout` argument's place before a later argument changed it.
-    """
+    """The arguments of a call."""
 
     values: list[Value]
+    """Values for `in`, places for `out` and `inout`, Nothing for `_`."""
     copied_in: dict[int, Value]
+    """By position, the value of an `inout` argument before a later argument changed it."""
 
 
 def arguments_of(
     parameters: Sequence[ParameterType], bound: Sequence[s.Expression | None], frame: Frame, code: Code
 ) -> Arguments:
-    """Evaluate arguments left to right (P4_16, section 6.8).
+    """Evaluate arguments from left to right (P4_16 1.2.5, section 6.8).
 
-    Each one counts as it is at its turn, so what a later one changes is copied first: also for `inout`.
+    Each argument has its value at that time: whatever a later one changes is copied first, also for `inout`.
     """
     values: list[Value] = []
     ends: list[int] = []
@@ -203,11 +201,11 @@ def bind(
     closed: bool,
     owned: dict[Symbol, Place] | None = None,
 ) -> CopyOut:
-    """Give the parameters their values in the callee's frame.
+    """Give the parameters their values in the frame of the callee.
 
-    `closed`: the callee sees nothing but its parameters, so that an argument that overlaps with no other, and that no
-    later one changed, may stand for its parameter itself. `owned`: variables that the parameters always have (filled
-    in here).
+    If the callee is `closed`, it sees nothing but its parameters. Then an argument that overlaps with no other, and
+    that no later one changed, may stand for its parameter without a copy. `owned` has the variables that the
+    parameters always have; missing ones are added.
     """
     copy_out = CopyOut()
     names = [header_names(argument) for argument in arguments.values]
@@ -239,7 +237,7 @@ def bind(
 
 
 def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
-    """A parameter's own variable."""
+    """Return a variable of the parameter."""
     if owned is not None and parameter.symbol in owned:
         return owned[parameter.symbol]
     variable = code.storage.variable(parameter.type, parameter.name)
@@ -249,24 +247,25 @@ def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code:
 
 
 def _is_object(value: Value) -> bool:
-    """Return whether it is nothing that a variable could hold."""
+    """Return whether no variable can hold the value."""
     return isinstance(value, (PacketValue, ExternObject, TextValue, Instance))
 
 
 def _is_fixed(value: Value) -> bool:
-    """Return whether nothing can change the value: constants and action data."""
+    """Return whether the value cannot change: constants and action data."""
     if isinstance(value, ir.Expr):
         return all(isinstance(leaf, (ir.Const, ir.RuntimeData)) for leaf in ir.reads(value))
     return isinstance(value, StructValue) and all(map(_is_fixed, value.parts.values()))
 
 
 def copy_back(copy_out: CopyOut, node: s.Node, code: Code) -> None:
+    """Copy parameters out to their arguments."""
     for place, variable in copy_out.pairs:
         assign(place, variable, node, code)
 
 
 def exit_pipeline(node: s.Node, code: Code) -> None:
-    """Copy out what the calls around would copy, then end the pipeline."""
+    """Copy out the parameters of all enclosing calls, then end the pipeline (P4_16 1.2.5, section 12.5)."""
     for copy_out in reversed(code.copy_outs):
         copy_back(copy_out, node, code)
     if code.kind != "action":

@@ -22,7 +22,7 @@ MAX_CASES = 4096
 
 
 def parser_states(declaration: s.ParserDeclaration, frame: Frame, code: Code, prefix: str = "") -> ir.LoweredState:
-    """Lower all states of a parser; return the one to start with."""
+    """Lower all states of a parser; return the first one."""
     assert declaration.states is not None
     lowered = {
         item.name: ir.LoweredState(code.program.state_names.unique(prefix + item.name), [], None, item.loc)
@@ -92,7 +92,7 @@ def _cases(case: s.SelectCase, keys: list[ir.Expr], target: ir.Target, frame: Fr
 
 
 def _value_set(labels: list[s.Expression], frame: Frame, code: Code) -> str | None:
-    """The name of the value set among the labels."""
+    """Return the name of the value set among the labels."""
     for label in labels:
         if isinstance(label, s.Name) and label.symbol is not None and label.symbol.kind == "value_set":
             return _name_of_value_set(label.symbol, frame, code.program)
@@ -116,7 +116,7 @@ def _name_of_value_set(symbol: Symbol, frame: Frame, program: ProgramState) -> s
 
 
 def _options(label: s.Expression, key: ir.Expr, frame: Frame, code: Code) -> list[tuple[int, int | None]]:
-    """(value, mask) pairs that together are the label; mask None: all bits."""
+    """Return (value, mask) pairs that together are the label; mask None stands for all bits."""
     width = t.width_bits(key.type) or 0
     ones = (1 << width) - 1
     if isinstance(label, s.Wildcard):
@@ -148,9 +148,9 @@ _INSTEAD = "emit() leaves out headers that are not valid: make them so at the en
 def lower_deparser(
     program: ProgramState, body: list[ir.LoweredStatement]
 ) -> tuple[list[str], list[ir.LoweredStatement]]:
-    """The headers in the order they are emitted, and what is done before that.
+    """Return the headers in the order in which they are emitted, and the statements before that.
 
-    BMv2 does all of it before it writes the first header, whatever the order in the program.
+    BMv2 runs all statements before it writes the first header, whatever the order in the program.
     """
     order: list[str] = []
     primitives: list[ir.LoweredStatement] = []
@@ -184,7 +184,7 @@ def _header(emit: ir.LoweredPrimitive) -> str:
 
 
 def _emitted_if_valid(statement: ir.LoweredIf) -> list[str] | None:
-    """The header of `if (header.isValid()) { emit(header); }`, which is what emit() does anyway; None for others."""
+    """Return the header of `if (header.isValid()) { emit(header); }`, which is what emit() does; None for others."""
     if statement.otherwise or not isinstance(statement.condition, ir.FieldRef):
         return None
     headers = []
@@ -200,7 +200,7 @@ def _field(place: ir.FieldRef) -> tuple[str, str]:
 
 
 def _chosen(program: ProgramState, statement: ir.LoweredIf) -> list[ir.LoweredStatement] | None:
-    """Assignments under a condition as assignments of what it chooses; None if there is anything else."""
+    """Return conditional assignments as assignments of a conditional expression; None if there is anything else."""
     condition = program.storage.scalar(t.BOOL, "condition")
     result: list[ir.LoweredStatement] = [
         ir.LoweredAssign(statement.loc, statement.end, condition, statement.condition)
@@ -216,7 +216,7 @@ def _chosen(program: ProgramState, statement: ir.LoweredIf) -> list[ir.LoweredSt
 
 
 def _written(statement: ir.LoweredAssign | ir.LoweredPrimitive) -> set[str]:
-    """The headers that a statement may change."""
+    """Return the headers that a statement may change."""
     if isinstance(statement, ir.LoweredAssign):
         return {statement.target.header}
     if statement.op in ("log_msg", "assert", "assume"):
@@ -229,7 +229,7 @@ def _written(statement: ir.LoweredAssign | ir.LoweredPrimitive) -> set[str]:
 
 
 def prefixes_of_range(first: int, last: int, width_bits: int) -> list[tuple[int, int]]:
-    """The fewest (value, mask) pairs with prefix masks that together match first..last."""
+    """Return the fewest (value, mask) pairs with prefix masks that together match first..last."""
     ones = (1 << width_bits) - 1
     pairs = []
     while first <= last:

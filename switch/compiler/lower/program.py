@@ -101,7 +101,7 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
 
 
 def _state_of_packet(program: ProgramState, headers: t.Struct, metadata: t.Type, standard: t.Type) -> list[Value]:
-    """Return what goes from block to block with a packet: headers, metadata, standard metadata."""
+    """Return the state that goes from block to block with a packet: headers, metadata, standard metadata."""
     assert isinstance(standard, t.Struct)
     header_place = program.storage.packet_part(headers, "")
     prefix = metadata.name if isinstance(metadata, t.Struct) else "metadata"
@@ -112,7 +112,7 @@ def _state_of_packet(program: ProgramState, headers: t.Struct, metadata: t.Type,
 
 
 def _bound(instance: Instance, packet: list[Value], program: ProgramState) -> Frame:
-    """The frame of a block, its parameters bound to the packet's state."""
+    """Return the frame of a block, with its parameters bound to the state of the packet."""
     frame = state_of(instance, program).frame
     rest = iter(packet)
     for parameter in instance.signature.parameters:
@@ -128,7 +128,7 @@ def _control(instance: Instance) -> s.ControlDeclaration:
 
 
 def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramState) -> list[ir.LoweredStatement]:
-    """The statements of a control among the six blocks."""
+    """Return the statements of a control among the six blocks."""
     frame = _bound(instance, packet, program)
     declaration = _control(instance)
     assert declaration.body is not None
@@ -139,7 +139,7 @@ def _body(instance: Instance, kind: str, packet: list[Value], program: ProgramSt
 
 
 def _checksums(program: ProgramState, body: list[ir.LoweredStatement], condition: ir.Expr) -> list[LoweredChecksum]:
-    """The checksum calls of a control, conditions around them joined to their own."""
+    """Return the checksum calls of a control, with the conditions around them joined to their own."""
     result: list[LoweredChecksum] = []
     for statement in body:
         if isinstance(statement, ir.LoweredIf):

@@ -1,4 +1,4 @@
-"""Statements to IR."""
+"""Statements, lowered."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _switch_on_action(node: s.Switch, frame: Frame, code: Code) -> None:
 
 
 def _groups(node: s.Switch) -> list[tuple[list[s.Expression | None], s.Block]]:
-    """The labels that share a body, with that body."""
+    """Return each body of a switch with the labels that share it."""
     groups: list[tuple[list[s.Expression | None], s.Block]] = []
     labels: list[s.Expression | None] = []
     for case in node.cases:
@@ -244,14 +244,14 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
 
 
 def _few(first: ir.Expr, last: ir.Expr) -> range | None:
-    """The numbers from first to last, if they are known and few enough to write the body for each."""
+    """Return the numbers from first to last, if they are known and few enough to write the body for each."""
     if not isinstance(first, ir.Const) or not isinstance(last, ir.Const):
         return None
     return range(first.value, last.value + 1) if last.value - first.value < MAX_UNROLLED else None
 
 
 def _as_it_is_now(item: s.Expression, type_: t.Type, frame: Frame, code: Code) -> Value:
-    """The value of a list's item, whatever the rounds of a loop do to what it is made of."""
+    """Return the value of an item of a list, which the iterations of a loop do not change."""
     if item.value is not None:
         return value_of(item, frame, code)
     kept = code.storage.variable(type_, "item")
@@ -260,7 +260,7 @@ def _as_it_is_now(item: s.Expression, type_: t.Type, frame: Frame, code: Code) -
 
 
 def _for_in_range(node: s.ForIn, variable: Value, first: ir.Expr, last: ir.Expr, frame: Frame, code: Code) -> None:
-    """The bounds count as they are at first, and so does the number of the round: the body may change all."""
+    """Lower a loop over a range. The body may change the bounds and its variable without effect on the iterations."""
     storage = code.storage
     number, limit = storage.scalar(first.type, "round"), storage.scalar(first.type, "last")
     code.assign(number, first, node)

@@ -1,4 +1,4 @@
-"""Tables and their actions."""
+"""Tables and their actions, lowered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradbed.switch.compiler.lower.values import assign, may_change, read
 
 
 def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") -> ir.Apply:
-    """Write the table's application; its branches are still to be filled in."""
+    """Write the application of a table; its branches are still to be filled in."""
     target = node.target
     assert target is not None and isinstance(target.declaration, s.TableDeclaration)
     declaration = target.declaration
@@ -42,7 +42,7 @@ def apply_table(node: s.Call, frame: Frame, code: Code, kind: str = "action") ->
 
 
 def _owner(declaration: s.TableDeclaration, frame: Frame) -> Frame:
-    """The frame of the control instance that the table belongs to."""
+    """Return the frame of the control instance that the table belongs to."""
     for around in frame.outwards():
         if around.owns is not None and around.owns.names.get(declaration.name) is declaration.symbol:
             return around
@@ -74,7 +74,7 @@ def _lower_table(node: s.TableDeclaration, owner: Frame, code: Code) -> ir.Lower
 
 
 def _keys(table: ir.LoweredTable, owner: Frame, code: Code) -> None:
-    """Left to right: a field is matched itself only if no later key's expression changes it."""
+    """Lower the keys from left to right: a field is matched itself only if no later key changes it."""
     evaluated: list[tuple[s.KeyElement, Value, list[ir.LoweredStatement]]] = []
     for key in table.node.key:
         with code.branch() as effects:
@@ -104,7 +104,7 @@ def _key_name(key: s.KeyElement, code: Code) -> str:
 
 
 def _expression_name(node: s.Expression) -> str | None:
-    """The name that the control plane knows a key by, if its expression is simple enough to be a name."""
+    """Return the name of a key in the control plane, if its expression has one (P4_16 1.2.5, section 18.3.1.3)."""
     match node:
         case s.Name():
             return node.name
@@ -127,13 +127,13 @@ def _expression_name(node: s.Expression) -> str | None:
 
 
 def _joined(form: str, *parts: s.Expression | str) -> str | None:
-    """The names of the parts, put together; None if one has none."""
+    """Format the names of the parts; None if one has none."""
     names = [item if isinstance(item, str) else _expression_name(item) for item in parts]
     return None if None in names else form.format(*names)
 
 
 def _field_name(node: s.Member) -> str:
-    """The field's name, or what @name in front of it says."""
+    """Return the name of the field, or the text of its @name."""
     annotations = node.base.type.annotations.get(node.name, []) if isinstance(node.base.type, t.Struct) else []
     annotation = s.find_annotation(annotations, "name")
     return (annotation.string() if annotation is not None else None) or node.name
@@ -169,7 +169,7 @@ def _properties(table: ir.LoweredTable, node: s.TableDeclaration, owner: Frame, 
 
 
 def _add_no_action(table: ir.LoweredTable, owner: Frame, code: Code) -> None:
-    """Without a default action, a miss does nothing."""
+    """Make NoAction the default action of a table that declares none."""
     symbol = code.program.checked.globals.lookup("NoAction")
     if symbol is None or not isinstance(symbol.node, s.FunctionDeclaration):
         return
@@ -213,7 +213,7 @@ def _data(ref: s.ActionRef, owner: Frame, code: Code) -> list[int]:
 
 
 def _ranks(node: s.TableDeclaration, owner: Frame, code: Code) -> list[int]:
-    """BMv2's priority of each entry: the smallest goes first. P4_16 1.2.5, section 14.2.1.4."""
+    """Return the priority of each entry in BMv2 JSON: the smallest comes first (P4_16 1.2.5, section 14.2.1.4)."""
     entries = node.entries or []
     if all(entry.priority is None for entry in entries):
         return [_annotated_rank(entry, position) for position, entry in enumerate(entries, 1)]
@@ -233,7 +233,7 @@ def _ranks(node: s.TableDeclaration, owner: Frame, code: Code) -> list[int]:
 
 
 def _annotated_rank(entry: s.TableEntry, position: int) -> int:
-    """p4c's @priority counts as BMv2 does."""
+    """Return the number of @priority of p4c, which counts as in BMv2."""
     annotation = s.find_annotation(entry.annotations, "priority")
     if annotation is not None and annotation.body and annotation.body[0].isdecimal():
         return int(annotation.body[0])
@@ -275,7 +275,7 @@ def _match(label: s.Expression, owner: Frame, code: Code) -> ir.LoweredKeyMatch:
 
 
 def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, program: ProgramState) -> ir.LoweredAction:
-    """The action of a table, its body lowered once: for all tables, or for one where it has bound arguments."""
+    """Return the action of a table, lowered once: for all tables, or for one if it has bound arguments."""
     node = ref.action
     assert node is not None
     is_global = _is_global(node, program)
@@ -291,7 +291,7 @@ def _action(ref: s.ActionRef, owner: Frame, exit_flag: ir.FieldRef | None, progr
 def record_call(
     node: s.FunctionDeclaration, prefix: str, body: list[ir.LoweredStatement], program: ProgramState
 ) -> None:
-    """An action is called by a control itself: P4Info lists it, though the control plane cannot use it."""
+    """Record an action that a control calls itself: P4Info lists it, though the control plane cannot use it."""
     name = program.control_name(node.annotations, "" if _is_global(node, program) else prefix, node.name)
     program.called_actions.setdefault(name, ir.LoweredAction(name, [], body, node))
 
@@ -331,7 +331,7 @@ def _lower_action(
 
 
 def _action_data(node: s.FunctionDeclaration, frame: Frame) -> list[ir.LoweredParameter]:
-    """Return what the control plane gives; the parameters get their values in the action's frame."""
+    """Return the parameters that the control plane gives, with their values set in the frame of the action."""
     parameters: list[ir.LoweredParameter] = []
     for parameter in node.signature:
         if not parameter.direction:

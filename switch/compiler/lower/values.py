@@ -36,7 +36,7 @@ ZERO = ir.Const(t.bit(1), 0)
 
 
 def part(base: Value, name: str, node: s.Node, code: Code) -> Value:
-    """base.name"""
+    """Return `base.name`."""
     match base:
         case StructValue(parts=parts) | UnionPlace(members=parts):
             return parts[name]
@@ -92,7 +92,7 @@ def last_element(value: StackCursor) -> ElementOf:
 
 
 def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
-    """Return what it may be, by the index."""
+    """Return the elements that an index may select."""
     found = []
     for element in value.stack.elements:
         candidate: Value = element
@@ -103,7 +103,7 @@ def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
 
 
 def elements(place: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, Place]]:
-    """Return for each index the condition that it is meant, and the place there."""
+    """Return a condition and a place for each index: the place is selected if the condition holds."""
     index = once(place.index, node, code)
     return [
         (op.equal(index, ir.Const(index.type, number)), as_place(candidate, node, code))
@@ -112,12 +112,12 @@ def elements(place: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, 
 
 
 def once(expr: ir.Expr, node: s.Node, code: Code) -> ir.Expr:
-    """An expression that is used several times, evaluated once."""
+    """Return an expression that may be used several times without evaluating it again."""
     return expr if ir.is_simple(expr) else copied(expr, node, code)
 
 
 def copied(expr: ir.Expr, node: s.Node, code: Code) -> ir.Expr:
-    """An expression as it is now, whatever happens to the variables it was read from."""
+    """Return a copy of an expression, which later writes to its variables do not change."""
     if isinstance(expr, (ir.Const, ir.RuntimeData)):
         return expr
     copy = code.storage.scalar(expr.type, "tmp")
@@ -126,7 +126,7 @@ def copied(expr: ir.Expr, node: s.Node, code: Code) -> ir.Expr:
 
 
 def choose(index: ir.Expr, scalars: list[ir.Expr]) -> ir.Expr:
-    """scalars[index]"""
+    """Return `scalars[index]`."""
     result = scalars[-1]
     for number in range(len(scalars) - 2, -1, -1):
         result = op.choice(op.equal(index, ir.Const(index.type, number)), scalars[number], result)
@@ -134,7 +134,7 @@ def choose(index: ir.Expr, scalars: list[ir.Expr]) -> ir.Expr:
 
 
 def validity(value: Value, node: s.Node, code: Code) -> ir.Expr:
-    """isValid()"""
+    """Return the value of isValid()."""
     match value:
         case HeaderPlace():
             return ir.FieldRef(t.BOOL, value.name, "$valid$")
@@ -164,7 +164,7 @@ _STORED = frozenset(("header", "header_stack", "header_union_stack"))
 
 
 def read(value: Value, node: s.Node, code: Code) -> Value:
-    """A place as a value: slices and elements become expressions or copies."""
+    """Return the value of a place: slices and elements become expressions or copies."""
     match value:
         case SliceOf():
             return op.slice_of(as_scalar(value.base, node, code), value.high, value.low)
@@ -184,7 +184,7 @@ def as_scalar(value: Value, node: s.Node, code: Code) -> ir.Expr:
 
 
 def snapshot(value: Value, node: s.Node, code: Code) -> Value:
-    """The value as it is now, whatever happens to the variables it was read from."""
+    """Return a copy of the value, which later writes to its variables do not change."""
     value = read(value, node, code)
     if isinstance(value, ir.Expr):
         return copied(value, node, code)
@@ -197,7 +197,7 @@ def snapshot(value: Value, node: s.Node, code: Code) -> Value:
 
 
 def kept(value: Value, end: int, node: s.Node, code: Code) -> Value:
-    """The value as it was when `end` statements were written: copied there if one written since may change it."""
+    """Return the value as of statement `end`: it is copied there if a later statement may change it."""
     if not may_change(code.statements[end:], value):
         return value
     with code.branch() as copies:
@@ -237,7 +237,7 @@ def _may_write(statement: ir.LoweredStatement, names: set[str]) -> bool:
 
 
 def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
-    """Choose among all elements: which one is meant is known at run time only."""
+    """Choose among all elements, since the index is known only at run time."""
     found = candidates(value, node, code)
     scalars = [candidate for candidate in found if isinstance(candidate, ir.Expr)]
     if len(scalars) == len(found):
@@ -259,7 +259,7 @@ def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
 
 
 def assign(place: Value, value: Value, node: s.Node, code: Code) -> None:
-    """`place` must be one of PLACES."""
+    """Assign to a place, one of PLACES."""
     match place:
         case StackCursor(which="last"):
             _assign_element(last_element(place), value, node, code)
@@ -290,7 +290,7 @@ def assign(place: Value, value: Value, node: s.Node, code: Code) -> None:
 
 
 def reset(place: Value, node: s.Node, code: Code) -> None:
-    """Write what a variable is before anything is assigned: headers are invalid, the rest is as it may be."""
+    """Make a variable uninitialized: headers become invalid, the rest keeps any value (P4_16 1.2.5, section 8.25)."""
     match place:
         case HeaderPlace():
             code.primitive(node, "remove_header", ir.Ref("header", place.name))
@@ -315,7 +315,7 @@ def set_valid(place: Value, valid: bool, node: s.Node, code: Code) -> None:
 
 
 def _for_each(place: ElementOf, node: s.Node, code: Code, write: Callable[[Place], None]) -> None:
-    """Write to the element whose index it is."""
+    """Write to the element that the index selects."""
     for condition, element in elements(place, node, code):
         with code.branch() as body:
             write(element)

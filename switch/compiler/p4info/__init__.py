@@ -1,4 +1,4 @@
-"""What the control plane may know of a program, as P4Runtime's P4Info message."""
+"""The P4Info message of P4Runtime: what the control plane may know of a program."""
 
 from gradbed.switch.compiler.p4info.document import emit_p4info
 

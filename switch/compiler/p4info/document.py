@@ -47,7 +47,7 @@ Named = tuple[str, Sequence[s.Annotation], int]
 
 
 def emit_p4info(program: LoweredProgram, reporter: Reporter) -> Any:
-    """The program's p4.config.v1.P4Info."""
+    """Return the p4.config.v1.P4Info message of a program."""
     return _Emitter(program, reporter).emit()
 
 
@@ -56,6 +56,8 @@ def _hidden(annotations: Sequence[s.Annotation]) -> bool:
 
 
 class _Emitter:
+    """Builds the message, section by section."""
+
     def __init__(self, program: LoweredProgram, reporter: Reporter) -> None:
         self._program = program
         self._reporter = reporter
@@ -75,7 +77,8 @@ class _Emitter:
         self._aliases = shortest_suffixes(name for objects in named.values() for name, _, _ in objects)
 
     def _visible_actions(self) -> list[LoweredAction]:
-        """Those of tables and those that are called, one for each name (copies for single tables share theirs)."""
+        """Return the actions of tables and those that are called, one for each name: copies for single tables share
+        it."""
         by_name: dict[str, LoweredAction] = {}
         for action in [*self._program.actions, *self._program.called_actions]:
             if _hidden(action.node.annotations):
@@ -86,7 +89,7 @@ class _Emitter:
         return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
 
     def _two_of_a_name(self, first: LoweredAction, second: LoweredAction) -> None:
-        """In one table the controller cannot tell them apart; elsewhere only newer versions of p4c mind."""
+        """Report two actions of one name: an error in one table; elsewhere only newer versions of p4c object."""
         message = f"the controller knows another action as '{first.name}', too: give one of them another @name"
         start = second.node.name_loc
         for table in self._program.tables:
@@ -339,7 +342,8 @@ class _Emitter:
 
 
 def _visible_fields(type_: t.Struct) -> Iterator[tuple[str, t.Type, Sequence[s.Annotation]]]:
-    """(name, type, annotations) of fields that are not hidden; those of a struct inside carry its field's name."""
+    """Yield name, type and annotations of fields that are not hidden; nested ones have the name of the outer field
+    before theirs."""
     for name, inner in type_.fields.items():
         if _hidden(type_.annotations[name]):
             continue
@@ -350,7 +354,7 @@ def _visible_fields(type_: t.Struct) -> Iterator[tuple[str, t.Type, Sequence[s.A
 
 
 def _source_order(program: LoweredProgram) -> dict[s.Node, int]:
-    """Positions of tables and actions in the source, included files where they are included."""
+    """Number tables and actions by their position in the source, with included files where they are included."""
     order: dict[s.Node, int] = {}
     for declaration in program.checked.program.declarations:
         order[declaration] = len(order)

@@ -33,7 +33,7 @@ PREFIX = {
 
 
 def one_at_a_time(name: str) -> int:
-    """Bob Jenkins' one-at-a-time hash, 32 bits: p4c's choice, so that both compilers give the same identifiers."""
+    """Return Bob Jenkins' one-at-a-time hash of 32 bits, which p4c uses too, so that identifiers agree."""
     value = 0
     for byte in name.encode():
         value = (value + byte) & 0xFFFFFFFF
@@ -45,7 +45,7 @@ def one_at_a_time(name: str) -> int:
 
 
 def explicit_id(annotations: Sequence[s.Annotation]) -> int | None:
-    """The number in @id(...)."""
+    """Return the number in @id(...)."""
     annotation = s.find_annotation(list(annotations), "id")
     if annotation is None or not annotation.body:
         return None
@@ -59,10 +59,10 @@ def explicit_id(annotations: Sequence[s.Annotation]) -> int | None:
 def assign_ids(
     kind: str, objects: Iterable[tuple[str, Sequence[s.Annotation], int]], reporter: Reporter
 ) -> dict[str, int]:
-    """Identifiers by name. objects: (name, annotations, position in the source).
+    """Return the identifier of each object by its name (P4Runtime specification, "ID Allocation for P4Info Objects").
 
-    @id decides where it is given; the rest follow from their names, in the order of the names, moving on to the
-    next free number where two names collide.
+    Objects are (name, annotations, position in the source). @id decides where it is given; the others follow from
+    their names, in the order of the names, with the next free number where two collide.
     """
     prefix = PREFIX[kind]
     ids: dict[str, int] = {}
@@ -141,14 +141,14 @@ def fill_preamble(preamble: Any, number: int, name: str, alias: str, annotations
 
 
 def number_in(annotations: Sequence[s.Annotation], name: str) -> int:
-    """The number in @name(...), 0 without one."""
+    """Return the number in @name(...); 0 without one."""
     annotation = s.find_annotation(list(annotations), name)
     value = _value(annotation.body) if annotation is not None and annotation.body else None
     return value if isinstance(value, int) else 0
 
 
 def values_in(annotations: Sequence[s.Annotation], name: str) -> dict[str, str]:
-    """The key = value pairs of @name(...), values as they are written."""
+    """Return the key = value pairs of @name(...), with values as written."""
     result: dict[str, str] = {}
     for annotation in annotations:
         if annotation.name == name:
@@ -159,7 +159,7 @@ def values_in(annotations: Sequence[s.Annotation], name: str) -> dict[str, str]:
 
 
 def _add_structured(message: Any, annotation: s.Annotation) -> bool:
-    """False, and nothing is added, if a value is not known here."""
+    """Add a structured annotation; return False and add nothing if a value is not known here."""
     parts = _parts(annotation.body or [])
     keys = [part[0] if len(part) > 2 and part[1] == "=" else None for part in parts]
     values = [_value(part if key is None else part[2:]) for part, key in zip(parts, keys, strict=True)]
@@ -181,7 +181,7 @@ def _add_structured(message: Any, annotation: s.Annotation) -> bool:
 
 
 def _parts(body: Sequence[str]) -> list[list[str]]:
-    """Return what stands between the commas."""
+    """Split tokens at the commas."""
     parts: list[list[str]] = [[]]
     for text in body:
         if text == ",":
@@ -192,7 +192,7 @@ def _parts(body: Sequence[str]) -> list[list[str]]:
 
 
 def _value(words: Sequence[str]) -> str | bool | int | None:
-    """A constant expression of literals; None for others."""
+    """Evaluate a constant expression of literals; None for others."""
     if all(word.startswith('"') for word in words):
         return "".join(map(s.unquote, words))
     tokens = [

@@ -1,4 +1,4 @@
-"""The section `type_info`, and how P4Info describes types."""
+"""The section `type_info`, and types as P4Info describes them (P4Runtime specification, "P4Data")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradbed.switch.compiler.values import wrap
 
 
 def translation(type_: t.Type) -> tuple[str, int | None] | None:
-    """@p4runtime_translation("uri", width or string) of a newtype: (uri, bits, None for a string)."""
+    """Return URI and bits (None for a string) of @p4runtime_translation("uri", width or string) of a newtype."""
     if not isinstance(type_, t.NewType):
         return None
     annotation = s.find_annotation(type_.node.annotations, "p4runtime_translation")
@@ -29,7 +29,7 @@ def translation(type_: t.Type) -> tuple[str, int | None] | None:
 
 
 def control_width(type_: t.Type) -> int:
-    """Bits of a value as the control plane gives it; 0 for strings and errors."""
+    """Return the width in bits of a value for the control plane; 0 for strings and errors."""
     translated = translation(type_)
     if translated is not None:
         return translated[1] or 0
@@ -39,7 +39,7 @@ def control_width(type_: t.Type) -> int:
 
 
 def padded_bytes(value: int, type_: t.Type) -> bytes:
-    """A value in as many bytes as its type has, as p4c writes it (P4Runtime allows leading zeros)."""
+    """Return a value in as many bytes as its type has, as p4c does (P4Runtime allows leading zeros)."""
     width = t.width_bits(type_) or 1
     return wrap(value, t.bit(width)).to_bytes((width + 7) // 8, "big")
 
@@ -56,7 +56,7 @@ class TypeInfo:
         self.spec(type_)
 
     def spec(self, type_: t.Type) -> Any:
-        """The P4DataTypeSpec of a type; named types are added to the section."""
+        """Return the P4DataTypeSpec of a type; named types are added to the section."""
         spec = p4t.P4DataTypeSpec()
         if isinstance(type_, t.Bit):
             spec.bitstring.bit.bitwidth = type_.width

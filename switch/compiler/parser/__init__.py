@@ -1,4 +1,4 @@
-"""Tokens to syntax tree: a recursive-descent parser for P4_16."""
+"""A recursive-descent parser for P4_16: from tokens to the syntax tree."""
 
 from gradbed.switch.compiler.parser.declarations import parse_program
 

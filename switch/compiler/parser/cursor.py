@@ -1,4 +1,4 @@
-"""The token stream as the parser sees it: where it is, what it expects, which names are types."""
+"""The cursor of the parser: the next token, what may follow it, and which names are types."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SyntaxFailure(Exception):
 
 
 class Cursor:
-    """`token` is the next token. Scopes hold the names declared so far: True for those of types."""
+    """A position in the tokens, with the names declared so far. `token` is the next token, `text` its text."""
 
     def __init__(self, tokens: Sequence[Token], reporter: Reporter) -> None:
         self.tokens = tokens
@@ -64,7 +64,7 @@ class Cursor:
         return token
 
     def reset(self, index: int) -> None:
-        """Go back (or forth) to the token with this index."""
+        """Continue at the token with this index."""
         self.index = index
         self.token = self.tokens[index]
         self.text = self.token.text
@@ -90,7 +90,7 @@ class Cursor:
         raise self.failure(message, text in _CLOSERS, hint)
 
     def expect_closing_angle(self) -> None:
-        """Read one '>' even where the lexer saw '>>' or '>='."""
+        """Read one '>', even where the lexer saw '>>' or '>='."""
         if self.text == ">":
             self.advance()
             return
@@ -110,7 +110,7 @@ class Cursor:
         raise self.failure("expected '>'")
 
     def name(self, what: str = "a name") -> Token:
-        """An identifier; names that are keywords only in some places count, and p4c lets things be called list."""
+        """Read an identifier. Names that are keywords only in some places count, and so does `list`, as in p4c."""
         if self.token.kind == NAME and (self.text not in KEYWORDS or self.text == "list"):
             return self.advance()
         raise self.failure(f"expected {what}")
@@ -119,9 +119,10 @@ class Cursor:
         return self.token.kind == NAME and self.text not in KEYWORDS
 
     def failure(self, message: str, closes: bool = False, hint: str = "") -> SyntaxFailure:
-        """Report "expected ..., but found ...".
+        """Report "expected ..., but found ...", and return the exception to raise.
 
-        closes: what is missing ends something; if nothing else stands in the line, the place is behind that.
+        If `closes`, what is missing ends something, and an error at the start of a line is reported at the end of the
+        one before.
         """
         loc = self.token.loc
         if closes and self.token.flags & LINE_START and self.index:
@@ -163,7 +164,7 @@ class Cursor:
     # ---- Names ----
 
     def open_scope(self) -> int:
-        """Returns what close_scope needs."""
+        """Open a scope; return what close_scope needs."""
         self._scopes.append({})
         return len(self._scopes) - 1
 
@@ -186,7 +187,7 @@ class Cursor:
     # ---- Recovery ----
 
     def skip_to(self, stops: Collection[str]) -> None:
-        """Go behind the next ';' or to a '}' or one of `stops` that is on this level of braces."""
+        """Skip tokens up to '}' or one of `stops`, or behind the next ';', on this level of braces."""
         depth = 0
         while self.token.kind != END:
             text = self.text

@@ -1,4 +1,4 @@
-"""Top-level declarations, and the insides of parsers, controls and extern objects."""
+"""Declarations at the top level, and the contents of parsers, controls and extern objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STARTERS = frozenset(
 
 
 def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.P4Program:
-    """The whole program; syntax errors are in the reporter, the declarations around them are there."""
+    """Parse a program. Syntax errors go to the reporter, and the declarations around them are returned."""
     cursor = Cursor(list(tokens), reporter)
     declarations: list[s.Declaration] = []
     while cursor.text:
@@ -54,7 +54,7 @@ def parse_program(tokens: Sequence[Token], reporter: Reporter) -> s.P4Program:
 
 
 def _resynchronize(cursor: Cursor) -> None:
-    """Go on at the next keyword that starts a declaration and stands first in its line."""
+    """Continue at the next keyword that starts a declaration at the start of a line."""
     while cursor.text and not (cursor.text in _STARTERS and cursor.token.flags & 1):
         cursor.advance()
 

@@ -1,4 +1,4 @@
-"""Expressions by precedence, number literals, types and sets: each may hold the other."""
+"""Expressions by precedence, number literals, types and sets. Each may contain the others."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _starts_cast(cursor: Cursor) -> bool:
 
 
 def _is_constructor_call(cursor: Cursor) -> bool:
-    """At '( Type <': whether the closing '>' is followed by '(', so that it is no cast."""
+    """Return whether '(' follows the closing '>' at '( Type <', which makes it no cast."""
     depth = 0
     distance = 2
     while cursor.peek(distance).text:
@@ -184,7 +184,7 @@ def parse_arguments(cursor: Cursor) -> list[s.Argument]:
 
 
 def parse_initializer(cursor: Cursor) -> s.Expression:
-    """An expression, or `...` for the default value."""
+    """Parse an expression, or `...` for the default value."""
     if cursor.text == "...":
         token = cursor.advance()
         return s.DefaultValue(token.loc, token.end)
@@ -246,7 +246,7 @@ def _parse_name(cursor: Cursor, token: Token) -> s.Expression:
 
 
 def _parse_braces(cursor: Cursor) -> s.Expression:
-    """{a, b}, {a = 1, b = 2}, {#}, each list perhaps ending in `...`."""
+    """Parse {a, b}, {a = 1, b = 2} or {#}; each list may end in `...`."""
     loc = cursor.expect("{").loc
     if cursor.accept("#"):
         cursor.expect("}")
@@ -279,7 +279,7 @@ def _parse_braces(cursor: Cursor) -> s.Expression:
 
 
 def parse_type(cursor: Cursor) -> s.TypeSyntax:
-    """A type with the array sizes behind it."""
+    """Parse a type with the array sizes behind it."""
     cursor.enter()
     result = _parse_element_type(cursor)
     while cursor.text == "[":
@@ -347,7 +347,7 @@ def _type_list(cursor: Cursor) -> list[s.TypeSyntax]:
 
 
 def try_type_arguments(cursor: Cursor) -> list[s.TypeSyntax] | None:
-    """At a '<' behind a name: the type arguments, if that is what stands there and a '(' follows; else nothing."""
+    """Parse the type arguments at a '<' behind a name, if a '(' follows them; otherwise read nothing."""
     following = cursor.peek()
     plausible = following.text in TYPE_KEYWORDS or following.text == "_" or cursor.is_type_name(following.text)
     if not plausible or following.kind == STRING:
@@ -366,7 +366,7 @@ def try_type_arguments(cursor: Cursor) -> list[s.TypeSyntax] | None:
 
 
 def _types_then_parenthesis(cursor: Cursor) -> bool:
-    """Look ahead without reporting: from '<' to its '>' and then '('."""
+    """Return whether the '<' has a '>' with '(' behind it, without reporting errors."""
     depth = 0
     while cursor.token.text:
         text = cursor.text
@@ -385,7 +385,7 @@ def _types_then_parenthesis(cursor: Cursor) -> bool:
 
 
 def parse_type_parameters(cursor: Cursor) -> list[str]:
-    """Optional <T, U>; the names become types of the innermost scope."""
+    """Parse an optional <T, U>; the names become types of the innermost scope."""
     if not cursor.accept("<"):
         return []
     names: list[str] = []
@@ -462,7 +462,7 @@ def parse_simple_set(cursor: Cursor) -> s.Expression:
 
 
 def _closes_label(cursor: Cursor) -> bool:
-    """At '(': whether its ')' is followed by ':', so that the parentheses hold a tuple of sets."""
+    """Return whether ':' follows the ')' of this '(', so that the parentheses contain a tuple of sets."""
     depth = 0
     distance = 0
     while True:

@@ -58,7 +58,7 @@ def _parse_annotation(cursor: Cursor) -> s.Annotation:
 
 
 def _parse_pragma(cursor: Cursor, loc: int) -> s.Annotation:
-    """@pragma name rest-of-the-line, the old spelling of @name(rest)."""
+    """Parse `@pragma name rest-of-the-line`, the old spelling of @name(rest)."""
     if cursor.token.kind != NAME:
         raise cursor.failure("expected the name of a pragma")
     name = cursor.advance().text
@@ -86,7 +86,7 @@ def parse_block(cursor: Cursor, annotations: list[s.Annotation] | None = None) -
 
 
 def parse_statements(cursor: Cursor, stops: tuple[str, ...] = ()) -> list[s.Statement]:
-    """Statements up to '}' or one of `stops`, going on behind those with errors."""
+    """Parse statements up to '}' or one of `stops`, continuing behind those with errors."""
     statements: list[s.Statement] = []
     while not cursor.at("}", *stops) and cursor.text:
         start = cursor.index
@@ -152,7 +152,7 @@ def _starts_declaration(cursor: Cursor) -> bool:
 
 
 def _applies_type(cursor: Cursor) -> bool:
-    """At 'Type <': whether '.apply' follows the type arguments."""
+    """Return whether '.apply' follows the type arguments at 'Type <'."""
     depth = 0
     distance = 1
     while cursor.peek(distance).text:
@@ -164,7 +164,7 @@ def _applies_type(cursor: Cursor) -> bool:
 
 
 def parse_variable_or_instance(cursor: Cursor, annotations: list[s.Annotation]) -> s.Declaration:
-    """`Type name;`, `Type name = value;` or `Type(arguments) name;`"""
+    """Parse `Type name;`, `Type name = value;` or `Type(arguments) name;`."""
     loc = cursor.token.loc
     type_ = parse_type(cursor)
     if cursor.text == "(":
@@ -293,7 +293,7 @@ def _simple_statements(cursor: Cursor, stop: str) -> list[s.Statement]:
 
 
 def _simple_statement(cursor: Cursor) -> s.Statement:
-    """An assignment or a call, without its semicolon."""
+    """Parse an assignment or a call, without its semicolon."""
     loc = cursor.token.loc
     target = parse_postfix(cursor)
     text = cursor.text
@@ -316,7 +316,7 @@ def _parse_assignment_or_call(cursor: Cursor) -> s.Statement:
 
 
 def _hint_of_loop(statement: s.Statement) -> str:
-    """For `while (...) { }`, which reads like a call."""
+    """Return a hint for `while (...) { }`, which reads like a call."""
     call = statement.call if isinstance(statement, s.CallStatement) else None
     callee = call.callee if isinstance(call, s.Call) else None
     if isinstance(callee, s.Name) and callee.name == "while":

@@ -1,4 +1,4 @@
-"""Table declarations."""
+"""Table declarations (P4_16 1.2.5, section 14.2)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse_table(cursor: Cursor, annotations: list[s.Annotation]) -> s.TableDecla
 
 
 def _parse_property(cursor: Cursor, table: s.TableDeclaration, lists: set[str]) -> None:
-    """lists: which of key, actions and entries have been given."""
+    """Parse a property. `lists` says which of key, actions and entries have been given."""
     annotations = parse_annotations(cursor)
     loc = cursor.token.loc
     is_const = cursor.accept("const")
