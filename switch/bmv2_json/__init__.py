@@ -1,1 +1,1 @@
-"""BMv2 JSON, read into values."""
+"""BMv2 JSON as values: expressions, the model of a program, and its loader."""

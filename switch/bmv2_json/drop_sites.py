@@ -1,4 +1,4 @@
-"""Where a program drops packets: its calls of mark_to_drop, told apart by what called their action."""
+"""The drop sites of a program: calls of mark_to_drop, distinguished by the caller of their action."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradbed.switch.bmv2_json.model import ProgramModel, Source
 
 @dataclass(frozen=True)
 class DropSite:
-    """One way in which a program drops packets."""
+    """A way in which a program drops packets."""
 
     action: str | None = None
     """The action that calls mark_to_drop, or "mark_to_drop in ingress" (or egress) for a control's own statement;
@@ -34,7 +34,7 @@ class DropSite:
 
 
 class DropSites:
-    """The drop sites of a program, by the numbers that its compiled code counts them under.
+    """The drop sites of a program, by the numbers under which its compiled code counts them.
 
     A call of mark_to_drop has a block of numbers: an even one where the control calls its action, then two for each
     table that may run the action, even after a hit and odd after a miss (tables without a key have no misses).
@@ -59,7 +59,7 @@ class DropSites:
                     self.count += 2 + 2 * len(callers)
 
     def first(self, action_id: int, index: int) -> int:
-        """Return the first number of a call: the action's primitive with that index, a mark_to_drop."""
+        """Return the first number of a call: the primitive of the action with that index, a mark_to_drop."""
         return self._first[action_id, index]
 
     def caller(self, action_id: int, table: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The expressions of BMv2 JSON as values.
+"""Expressions of BMv2 JSON.
 
 Data are integers without bound, as BMv2 computes them; only writing to a field, register or parameter truncates.
 """
@@ -14,32 +14,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NamedHeader:
+    """A header by its name."""
+
     name: str
 
 
 @dataclass(frozen=True)
 class StackElement:
-    """stack[index]; index None is the last valid element."""
+    """stack[index]."""
 
     stack: str
     index: Data | None
+    """None for the last valid element."""
 
 
 @dataclass(frozen=True)
 class NamedUnion:
+    """A header union by its name."""
+
     name: str
 
 
 @dataclass(frozen=True)
 class UnionStackElement:
-    """stack[index] of a stack of header unions; index None is the last valid element."""
+    """stack[index] of a stack of header unions."""
 
     stack: str
     index: Data | None
+    """None for the last valid element."""
 
 
 @dataclass(frozen=True)
 class UnionMember:
+    """A member of a header union."""
+
     union: UnionReference
     member: int
 
@@ -52,15 +60,18 @@ UnionReference = NamedUnion | UnionStackElement
 
 @dataclass(frozen=True)
 class Constant:
+    """A constant."""
+
     value: int
 
 
 @dataclass(frozen=True)
 class FieldReference:
-    """A field of a header by its position in the header type."""
+    """A field of a header."""
 
     header: HeaderReference
     index: int
+    """Position in the header type."""
 
 
 @dataclass(frozen=True)
@@ -72,50 +83,61 @@ class RuntimeArgument:
 
 @dataclass(frozen=True)
 class RegisterCell:
+    """A cell of a register array."""
+
     register: str
     index: Data
 
 
 @dataclass(frozen=True)
 class Lookahead:
-    """Bits of the packet from the parser's position on."""
+    """Bits of the packet ahead of the parser."""
 
     offset: int
+    """Bits from the position of the parser."""
     width: int
+    """Number of bits."""
 
 
 @dataclass(frozen=True)
 class StackCount:
-    """The number of elements of a header stack (or stack of unions) that were extracted or pushed: BMv2's `next`."""
+    """The number of elements of a header stack (or stack of unions) that were extracted or pushed: `next` of BMv2."""
 
     stack: str
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """op: + - * / % & | ^ << >>"""
+    """A binary operation."""
 
     op: str
+    """+ - * / % & | ^ << >>"""
     left: Data
     right: Data
 
 
 @dataclass(frozen=True)
 class Complement:
+    """The bitwise complement."""
+
     operand: Data
 
 
 @dataclass(frozen=True)
 class CastOperation:
-    """op: two_comp_mod, usat_cast, sat_cast"""
+    """A cast."""
 
     op: str
+    """two_comp_mod, usat_cast or sat_cast."""
     operand: Data
     width: int
+    """Width of the result in bits."""
 
 
 @dataclass(frozen=True)
 class Choice:
+    """A conditional expression on data."""
+
     condition: Boolean
     if_true: Data
     if_false: Data
@@ -123,6 +145,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class FromBoolean:
+    """A truth value as 1 or 0."""
+
     operand: Boolean
 
 
@@ -145,39 +169,49 @@ Data = (
 
 @dataclass(frozen=True)
 class Truth:
+    """A constant truth value."""
+
     value: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """op: == != < <= > >="""
+    """A comparison of data."""
 
     op: str
+    """== != < <= > >="""
     left: Data
     right: Data
 
 
 @dataclass(frozen=True)
 class NonZero:
+    """Data as a truth value."""
+
     operand: Data
 
 
 @dataclass(frozen=True)
 class Logic:
-    """op: and, or, ==, !="""
+    """A binary operation on truth values."""
 
     op: str
+    """and, or, == or !=."""
     left: Boolean
     right: Boolean
 
 
 @dataclass(frozen=True)
 class Negation:
+    """The logical negation."""
+
     operand: Boolean
 
 
 @dataclass(frozen=True)
 class BooleanChoice:
+    """A conditional expression on truth values."""
+
     condition: Boolean
     if_true: Boolean
     if_false: Boolean
@@ -185,29 +219,37 @@ class BooleanChoice:
 
 @dataclass(frozen=True)
 class IsValid:
+    """The validity of a header."""
+
     header: HeaderReference
 
 
 @dataclass(frozen=True)
 class IsUnionValid:
+    """The validity of a header union: one of its members is valid."""
+
     union: UnionReference
 
 
 @dataclass(frozen=True)
 class HeadersEqual:
+    """Equality of two headers: validity, type and all fields."""
+
     left: HeaderReference
     right: HeaderReference
 
 
 @dataclass(frozen=True)
 class UnionsEqual:
+    """Equality of two header unions."""
+
     left: UnionReference
     right: UnionReference
 
 
 @dataclass(frozen=True)
 class VariableFieldsEqual:
-    """Variable-length fields: equal in length and contents (P4_16, 8.10)."""
+    """Equality of variable-length fields, in length and contents (P4_16 1.2.5, section 8.10)."""
 
     left: FieldReference
     right: FieldReference
@@ -296,9 +338,9 @@ Parameter = (
 
 
 def walk(value: object, *, stop: tuple[type, ...] = ()) -> Iterator[object]:
-    """Yield all that a parameter, or a tuple of them, is made of, from left to right, and then itself.
+    """Yield the parts of a parameter, or of a tuple of them, from left to right, then itself.
 
-    stop: kinds whose insides are left out.
+    Parts of kinds in `stop` are left out.
     """
     if not isinstance(value, stop):
         parts: Iterable[object] = ()

@@ -1,4 +1,4 @@
-"""BMv2 JSON to a ProgramModel. Raises MalformedProgram, with the path, for whatever does not fit."""
+"""The loader of BMv2 JSON. It raises MalformedProgram, with the path in the JSON, for anything that does not fit."""
 
 from __future__ import annotations
 
@@ -433,12 +433,12 @@ class _Loader:
 
 
 def _operation_source(node: JsonNode) -> m.Source | None:
-    """Its own, or that of the primitive that it is."""
+    """Return the source of an operation, or of the primitive that it is."""
     return node.source() or (node.list("parameters")[0].source() if node["op"].value == "primitive" else None)
 
 
 def _without_padding(padded: int, widths: list[int]) -> tuple[int, bool]:
-    """Byte-padded fields put together without their padding, and whether the padding was all zero."""
+    """Join byte-padded fields without their padding; return the value, and whether the padding was zero."""
     value, rest, fits, shift = 0, padded, padded >= 0, 0
     for width in reversed(widths):
         padded_width = (width + 7) // 8 * 8

@@ -1,4 +1,4 @@
-"""Expressions and parameters of BMv2 JSON, read into values with their names resolved."""
+"""The loader of expressions and parameters, which resolves their names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NameTable:
 
 
 def named(node: JsonNode, what: str, names: Mapping[str, object] | set[str]) -> str:
-    """The name in `node`, which must be one of `names`."""
+    """Return the name in `node`, which must be one of `names`."""
     name = node.text()
     if name not in names:
         raise node.error(f"no {what} named '{name[:80]}'")
@@ -55,7 +55,7 @@ def named(node: JsonNode, what: str, names: Mapping[str, object] | set[str]) -> 
 
 
 def field_of(names: NameTable, header: ex.HeaderReference, node: JsonNode) -> ex.Data:
-    """A field by name; $valid$ gives the header's validity."""
+    """Return a field by name, or the validity of the header for $valid$."""
     wanted = node.text()
     if wanted == VALID:
         return ex.FromBoolean(ex.IsValid(header))
@@ -66,7 +66,7 @@ def field_of(names: NameTable, header: ex.HeaderReference, node: JsonNode) -> ex
 
 
 def field(names: NameTable, node: JsonNode) -> ex.Data:
-    """A [header, field] pair. p4c also writes an element chosen at run time as the header, as a bare operation."""
+    """Return a [header, field] pair, where p4c also writes a bare operation for an element chosen at run time."""
     header, member = node.pair()
     if isinstance(header.value, dict):
         element = _operation(names, header)
@@ -77,7 +77,7 @@ def field(names: NameTable, node: JsonNode) -> ex.Data:
 
 
 def target_field(names: NameTable, node: JsonNode) -> ex.FieldReference:
-    """A [header, field] pair that can be written."""
+    """Return a [header, field] pair that can be written."""
     target = field(names, node)
     if not isinstance(target, ex.FieldReference):
         raise node.error("this field cannot be written")
@@ -85,7 +85,7 @@ def target_field(names: NameTable, node: JsonNode) -> ex.FieldReference:
 
 
 def key_width(names: NameTable, node: JsonNode, value: ex.Data) -> int:
-    """Bits of a key's element, which is a field, a validity or lookahead bits."""
+    """Return the bits of an element of a key: a field, a validity or lookahead bits."""
     if isinstance(value, ex.FieldReference):
         kind = names.header_type(value.header).fields[value.index]
         if kind.variable:
@@ -139,7 +139,7 @@ def _kind(value: ex.Parameter) -> str:
 
 
 def parameter(names: NameTable, node: JsonNode) -> ex.Parameter:  # noqa: C901 (one case for each kind)
-    """A 'type value object': whatever a primitive, an expression or a key may refer to."""
+    """Return a 'type value object': anything that a primitive, an expression or a key may refer to."""
     kind = node["type"].text()
     if kind == "expression":
         value = node["value"]

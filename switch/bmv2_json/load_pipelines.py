@@ -1,4 +1,4 @@
-"""Pipelines of BMv2 JSON: tables with their entries, conditions, action profiles, and the order among them."""
+"""The loader of pipelines: tables with their entries, conditions, action profiles, and the order among them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def load_pipelines(
 
 
 def successors(node: m.ControlNode) -> list[str | None]:
-    """Return where control may go after `node`."""
+    """Return the nodes that may follow `node`."""
     if isinstance(node, m.ConditionalStep):
         return [node.if_true, node.if_false]
     if isinstance(node, m.PipelineActionCall):
@@ -138,7 +138,7 @@ def _table(
 
 
 def _following(node: JsonNode, actions: Sequence[m.Action], nodes: set[str]) -> dict[str, Any]:
-    """The fields of a table that say where control goes after it."""
+    """Return the fields of a table that say where control continues after it."""
     by_name = {action.name: action.id for action in actions}
     following = node.get("next_tables")
     next_by_action: dict[int, str | None] = {action.id: None for action in actions}

@@ -1,4 +1,4 @@
-"""A BMv2 program as values: what the JSON says, resolved and checked, ready to be emitted."""
+"""A BMv2 program as values: the contents of the JSON, resolved and checked."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from gradbed.switch.bmv2_json.expressions import Boolean, Data, FieldReference, 
 
 
 class Source(NamedTuple):
-    """Where in the P4 source something is. line counts from 1. fragment: the beginning of the construct's text."""
+    """A position in the P4 source."""
 
     file: str
     line: int
+    """Counted from 1."""
     fragment: str
+    """Beginning of the text of the construct."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -26,40 +28,46 @@ class Source(NamedTuple):
 
 
 def words_of(bits: int) -> int:
+    """Return the number of 64-bit words that hold this many bits."""
     return (bits + 63) // 64
 
 
 @dataclass(frozen=True)
 class FieldType:
-    """width: bits; of a variable-length field the most that it can have."""
+    """The type of a header field."""
 
     name: str
     width: int
+    """Width in bits; the greatest, for a variable-length field."""
     signed: bool = False
     saturating: bool = False
     variable: bool = False
 
     @cached_property
     def words(self) -> int:
-        """Of 64 bits, which it takes in the data plane. A variable-length one: its length in bits, then its bytes in
-        packet order."""
+        """Number of 64-bit words in the data plane.
+
+        A variable-length field has its length in bits, and then its bytes in packet order.
+        """
         return 1 + words_of(self.width) if self.variable else max(1, words_of(self.width))
 
 
 @dataclass(frozen=True)
 class HeaderType:
+    """The type of a header."""
+
     name: str
     fields: tuple[FieldType, ...]
     max_length_bytes: int = 0
 
     @cached_property
     def words(self) -> int:
-        """Number of words of 64 bits that all its fields take."""
+        """Number of 64-bit words of all fields."""
         return sum(field.words for field in self.fields)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """The word with which each field begins."""
+        """First word of each field."""
         return tuple(accumulate((field.words for field in self.fields), initial=0))[:-1]
 
     @property
@@ -73,6 +81,8 @@ class HeaderType:
 
 @dataclass(frozen=True)
 class HeaderInstance:
+    """A header of the program."""
+
     name: str
     id: int
     type: HeaderType
@@ -81,14 +91,17 @@ class HeaderInstance:
 
 @dataclass(frozen=True)
 class StackInstance:
-    """elements: names of headers, or of unions in a stack of unions."""
+    """A stack of headers or of unions."""
 
     name: str
     elements: tuple[str, ...]
+    """Names of headers, or of unions."""
 
 
 @dataclass(frozen=True)
 class UnionInstance:
+    """A header union of the program."""
+
     name: str
     members: tuple[str, ...]
     member_names: tuple[str, ...]
@@ -99,31 +112,40 @@ class UnionInstance:
 
 @dataclass(frozen=True)
 class Extract:
-    """header: fixed, or the next element of a stack (StackElement with index None)."""
+    """An extraction."""
 
     header: HeaderReference
+    """A fixed header, or the next element of a stack (StackElement with index None)."""
     variable_bits: Data | None = None
 
 
 @dataclass(frozen=True)
 class Assign:
+    """An assignment in a parser state."""
+
     target: FieldReference
     value: Data
 
 
 @dataclass(frozen=True)
 class Verify:
+    """A check in a parser state, which ends parsing with `error` if it fails."""
+
     condition: Boolean
     error: Data
 
 
 @dataclass(frozen=True)
 class Advance:
+    """A move of the position of the parser."""
+
     bits: Data
 
 
 @dataclass(frozen=True)
 class Primitive:
+    """A primitive with its parameters."""
+
     op: str
     parameters: tuple[Parameter, ...]
     source: Source | None = None
@@ -134,18 +156,21 @@ ParserOperation = Extract | Assign | Verify | Advance | Primitive
 
 @dataclass(frozen=True)
 class StateTransition:
-    """value and mask over the key's fields put together without padding; value_set instead of value, or neither."""
+    """A transition of a parser state."""
 
     next_state: str | None
     value: int | None = None
+    """Value over all fields of the key, put together without padding; None for a value set or the default."""
     mask: int | None = None
+    """Mask over the same bits."""
     value_set: str | None = None
+    """Name of the value set that is matched instead."""
     source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class ParseState:
-    """operation_sources: of each operation."""
+    """A parser state."""
 
     name: str
     operations: tuple[ParserOperation, ...]
@@ -153,11 +178,14 @@ class ParseState:
     key_widths: tuple[int, ...]
     transitions: tuple[StateTransition, ...]
     operation_sources: tuple[Source | None, ...] = field(default=(), compare=False)
+    """Source of each operation."""
     source: Source | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class Parser:
+    """The parser."""
+
     initial: str | None
     states: dict[str, ParseState]
 
@@ -167,7 +195,7 @@ class Parser:
 
 @dataclass(frozen=True)
 class CalculationInput:
-    """One of: a field, a constant with its width, a header."""
+    """A field, a constant with its width, or a header."""
 
     field: FieldReference | None = None
     constant: int = 0
@@ -177,6 +205,8 @@ class CalculationInput:
 
 @dataclass(frozen=True)
 class CalculationDefinition:
+    """A calculation: an algorithm over inputs."""
+
     name: str
     algorithm: str
     inputs: tuple[CalculationInput, ...]
@@ -185,6 +215,8 @@ class CalculationDefinition:
 
 @dataclass(frozen=True)
 class Checksum:
+    """A checksum that is verified, updated or both."""
+
     name: str
     target: FieldReference
     calculation: str
@@ -205,6 +237,8 @@ class ActionParameter:
 
 @dataclass(frozen=True)
 class Action:
+    """An action."""
+
     name: str
     id: int
     parameters: tuple[ActionParameter, ...]
@@ -214,57 +248,72 @@ class Action:
 
 @dataclass(frozen=True)
 class KeyField:
-    """match: exact, lpm, ternary, range. static_mask is applied to the packet's value before the lookup."""
+    """A field of the key of a table."""
 
     name: str
     match: str
+    """exact, lpm, ternary or range."""
     value: Data
     width: int
     static_mask: int | None = None
+    """Mask for the value of the packet before the lookup."""
 
 
 @dataclass(frozen=True)
 class ActionEntry:
+    """An action with its arguments."""
+
     action_id: int
     arguments: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class EntryField:
+    """The match of an entry on one field of the key."""
+
     value: int
     mask: int | None = None
+    """For ternary."""
     prefix_bits: int | None = None
+    """For lpm."""
     high: int | None = None
+    """The last value, for range."""
 
 
 @dataclass(frozen=True)
 class ProgramEntry:
-    """priority: the larger wins (initial_priorities). is_const: told only by this project's compiler."""
+    """An initial entry of a table."""
 
     key: tuple[EntryField, ...]
     call: ActionEntry
     priority: int
+    """The larger wins (initial_priorities)."""
     is_const: bool = False
+    """Known only for programs of the compiler of this project."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """match: the most general of the key's kinds. Actions in the order of the JSON; next nodes by action id.
+    """A table.
 
-    After a hit: next_hit if has_next_hit; after a miss: next_miss if has_next_miss; else next_by_action of the
-    action that ran, or next_without_action if none did.
+    After a hit control continues at next_hit if has_next_hit, and after a miss at next_miss if has_next_miss.
+    Otherwise
+    it continues at next_by_action of the action that ran, or at next_without_action if none did.
     """
 
     name: str
     match: str
+    """The most general kind of the key."""
     key: tuple[KeyField, ...]
     actions: tuple[Action, ...]
+    """In the order of the JSON."""
     max_size: int
     with_counters: bool
     with_timeouts: bool
     direct_meter: str | None
     profile: str | None
     next_by_action: dict[int, str | None]
+    """Next node by the id of the action."""
     next_hit: str | None
     has_next_hit: bool
     next_miss: str | None
@@ -276,6 +325,7 @@ class Table:
     source: Source | None = field(default=None, compare=False)
 
     def action(self, name: str) -> Action:
+        """Return the action of this name."""
         for action in self.actions:
             if action.name == name:
                 return action
@@ -284,6 +334,8 @@ class Table:
 
 @dataclass(frozen=True)
 class ConditionalStep:
+    """A condition of a pipeline."""
+
     name: str
     expression: Boolean
     if_true: str | None
@@ -293,6 +345,8 @@ class ConditionalStep:
 
 @dataclass(frozen=True)
 class PipelineActionCall:
+    """An action that a pipeline calls itself."""
+
     name: str
     action_id: int
     next: str | None
@@ -304,8 +358,11 @@ ControlNode = Table | ConditionalStep | PipelineActionCall
 
 @dataclass(frozen=True)
 class Pipeline:
+    """A pipeline: ingress or egress."""
+
     name: str
     first: str | None
+    """Name of the first node."""
     nodes: dict[str, ControlNode]
 
 
@@ -314,6 +371,8 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Register:
+    """A register array."""
+
     name: str
     width: int
     size: int
@@ -321,50 +380,61 @@ class Register:
 
 @dataclass(frozen=True)
 class Counter:
-    """table: of a direct counter, whose values are in the table's entries."""
+    """A counter array."""
 
     name: str
     size: int
     table: str | None = None
+    """Table of a direct counter, whose values are in the entries."""
 
 
 @dataclass(frozen=True)
 class Meter:
-    """unit: packets or bytes. target: where a direct meter writes the colour."""
+    """A meter array."""
 
     name: str
     unit: str
+    """packets or bytes."""
     size: int
     table: str | None = None
+    """Table of a direct meter."""
     target: FieldReference | None = None
+    """Field to which a direct meter writes the colour."""
 
 
 @dataclass(frozen=True)
 class ValueSet:
+    """A parser value set."""
+
     name: str
     width: int
 
 
 @dataclass(frozen=True)
 class Profile:
-    """selector: calculation over the packet that selects among a group's members; None for a plain profile."""
+    """An action profile."""
 
     name: str
     max_size: int
     selector: CalculationDefinition | None
+    """Calculation that selects among the members of a group; None for a plain profile."""
 
 
 @dataclass(frozen=True)
 class Extern:
-    """An object of an architecture's own type `kind`. attributes: what its constructor was given."""
+    """An object of an extern type of gradbed.p4."""
 
     name: str
     kind: str
+    """Name of the extern."""
     attributes: dict[str, int]
+    """Arguments of the constructor."""
 
 
 @dataclass(frozen=True)
 class DigestList:
+    """The fields of a digest message."""
+
     id: int
     name: str
     elements: tuple[Data, ...]
@@ -372,13 +442,15 @@ class DigestList:
 
 @dataclass(frozen=True)
 class FieldList:
+    """The fields that a copy of a packet keeps."""
+
     id: int
     fields: tuple[FieldReference, ...]
 
 
 @dataclass(frozen=True)
 class ProgramModel:
-    """Everything of one program; dictionaries keep the order of the JSON."""
+    """A whole program; dictionaries keep the order of the JSON."""
 
     name: str
     headers: dict[str, HeaderInstance]
@@ -428,7 +500,7 @@ _FIRST_EXPLICIT_RANK = 2**30
 
 
 def initial_priorities(ranks: Sequence[int]) -> list[int]:
-    """Priorities of a table's initial entries from their "priority" in BMv2 JSON, in the same order.
+    """Return the priorities of the initial entries of a table from their "priority" in BMv2 JSON.
 
     N entries that are ranked by position have priorities N..1 (P4Runtime specification 1.4, "Constant Tables").
     """

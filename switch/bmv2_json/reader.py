@@ -1,4 +1,4 @@
-"""BMv2 JSON read with the path kept, so that whatever is wrong can be named."""
+"""A reader of BMv2 JSON that knows the path of each value, to name it in errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class MalformedProgram(ValueError):
 
 
 class JsonNode:
-    """A value inside the JSON and the way to it, such as pipelines[0].tables[3].key."""
+    """A value inside the JSON and its path, such as pipelines[0].tables[3].key."""
 
     def __init__(self, value: Any, path: str = "") -> None:
         self.value = value
@@ -27,7 +27,7 @@ class JsonNode:
         return MalformedProgram(f"BMv2 JSON: {self.path or 'top level'}: {problem}")
 
     def get(self, key: str) -> JsonNode | None:
-        """The member of this object, or None where it is missing or null."""
+        """Return the member of this object, or None where it is missing or null."""
         if not isinstance(self.value, dict):
             raise self.error("expected an object")
         value = self.value.get(key)
@@ -40,7 +40,7 @@ class JsonNode:
         return node
 
     def has(self, key: str) -> bool:
-        """Return whether there is such a member, if only as null."""
+        """Return whether there is such a member, possibly null."""
         return isinstance(self.value, dict) and key in self.value
 
     def __iter__(self) -> Iterator[JsonNode]:
@@ -50,7 +50,7 @@ class JsonNode:
             yield JsonNode(value, f"{self.path}[{index}]")
 
     def list(self, key: str) -> list[JsonNode]:
-        """The elements of a member array; none if it is missing."""
+        """Return the elements of a member array; none if it is missing."""
         node = self.get(key)
         return [] if node is None else list(node)
 
@@ -78,7 +78,7 @@ class JsonNode:
         return self.value
 
     def source(self) -> Source | None:
-        """Return where this object comes from, if it says so in earnest."""
+        """Return the position of this object in the P4 source, if it has a valid one."""
         info = self.value.get("source_info") if isinstance(self.value, dict) else None
         if not isinstance(info, dict) or not isinstance(info.get("line"), int):
             return None
@@ -87,7 +87,7 @@ class JsonNode:
         return Source(file, info["line"], str(info.get("source_fragment", "")))
 
     def hexadecimal(self) -> int:
-        """The value of a hexstr; a negative sign is allowed."""
+        """Return the value of a hexstr; a negative sign is allowed."""
         text = self.text()
         if not _HEXADECIMAL.fullmatch(text):
             raise self.error(f"expected a hexadecimal number, got '{text[:40]}'")

@@ -1,10 +1,9 @@
-"""Where a packet's values are: standard metadata and requests in their structs, everything else in the packet header
-vector (PHV).
+"""Layout of a packet's values: standard metadata, requests, and the packet header vector (PHV).
 
-Words of the PHV, in order: bookkeeping; validity, one word per header; counters of stacks; user metadata; header
-fields. The elements of a stack lie one behind the other, in validity as in fields, so that an index computed
-while a packet is processed is an addition. Every stack has one element more than the program declares, which
-takes the accesses that are out of range.
+Standard metadata and requests have structs of their own. The PHV has, in this order: bookkeeping; validity, one word
+for each header; counters of stacks; user metadata; header fields. The elements of a stack are adjacent, in validity
+as in fields, so that an index computed while a packet is processed is an addition. Each stack has a spare element,
+which takes the accesses that are out of range.
 """
 
 from __future__ import annotations
@@ -41,27 +40,35 @@ _MAX_PHV_WORDS = 1 << 20
 
 @dataclass(frozen=True)
 class HeaderLayout:
-    """validity and first are indices into the PHV as C expressions; they are plain numbers for a fixed header."""
+    """The place of a header in the PHV."""
 
     type: HeaderType
     validity: str
+    """Index of its validity, as a C expression; a plain number for a fixed header."""
     first: str
+    """Index of its first field, as a C expression; a plain number for a fixed header."""
 
 
 @dataclass(frozen=True)
 class StackLayout:
-    """elements: as declared, without the spare one. stride: words from one element's fields to the next."""
+    """The place of a stack in the PHV."""
 
     counter: int
+    """Index of the number of its elements."""
     elements: int
+    """Number of elements as declared, without the spare one."""
     validity: int
+    """Index of the validity of its first element."""
     validity_stride: int
+    """Words from the validity of one element to the next."""
     first: int
+    """Index of the first field of its first element."""
     stride: int
+    """Words from the fields of one element to the next."""
 
 
 class Layout:
-    """PHV indices of a program's headers and fields."""
+    """PHV indices of the headers and fields of a program."""
 
     def __init__(self, model: ProgramModel) -> None:
         self.model = model
@@ -128,7 +135,7 @@ class Layout:
         return self.model.headers[name].metadata
 
     def standard(self, field: ex.FieldReference) -> str | None:
-        """The member of struct gb_standard_metadata that a field stands for."""
+        """Return the member of struct gb_standard_metadata that a field stands for."""
         if isinstance(field.header, ex.NamedHeader):
             return self._standard.get((field.header.name, field.index))
         return None

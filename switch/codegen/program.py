@@ -1,7 +1,7 @@
-"""BMv2 JSON to a shared library that exports `gb_program` (switch/runtime/program.h), unless it was built before.
+"""Compilation of BMv2 JSON to a shared library that exports `gb_program` (switch/runtime/program.h).
 
-Builds are noted by all that went into them: the model and the name of the library. The cache of
-gradbed.common.compiled goes by the C text, which takes longer to generate for a large program than to load it.
+A cache has the model and the name of the library by everything that a build depends on. The cache of
+gradbed.common.c_library is by the C text, which takes longer to generate for a large program than to load it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gradbed.switch.runtime.library import RUNTIME_DIR, RUNTIME_HEADERS
 
 
 def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequence[str] = ()) -> Path | None:
-    """Return where the build of this program with these flags is noted; None if the program is not even JSON."""
+    """Return the path of the cache entry for a program with these flags; None if the program is not JSON."""
     try:
         text = json.dumps(bmv2_json, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -45,7 +45,7 @@ def cache_entry(bmv2_json: Mapping[str, Any], optimise: str, extra_flags: Sequen
 
 
 def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
-    """Model and library, if the cache has both."""
+    """Return the model and the library, if the cache has both."""
     try:
         library_name, model = pickle.loads(entry.read_bytes())
         library = entry.with_name(library_name)
@@ -56,14 +56,14 @@ def find_build(entry: Path) -> tuple[ProgramModel, Path] | None:
 
 
 def note_build(entry: Path, model: ProgramModel, library: Path) -> None:
-    """Remember a build whose library lies in the cache."""
+    """Record a build whose library is in the cache."""
     entry.unlink(missing_ok=True)
     stored(lambda note: note.write_bytes(pickle.dumps((library.name, model))), entry)
 
 
 @functools.cache
 def _generator_digest() -> str:
-    """Of the code generator, of what it knows of externs, and of the headers that its output includes."""
+    """Return a digest of the code generator, its knowledge of externs, and the headers that its output includes."""
     switch = Path(__file__).resolve().parents[1]
     sources = sorted(path for folder in ("bmv2_json", "codegen") for path in (switch / folder).rglob("*.py"))
     return digest_of((), [*sources, switch / "state/externs.py", *RUNTIME_HEADERS])
@@ -77,11 +77,12 @@ _MATCH = {"exact": "GB_EXACT", "lpm": "GB_LPM", "ternary": "GB_TERNARY", "range"
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """A compiled program (gradbed.switch.device.Program), with what the JSON says of it as values."""
+    """A compiled program (gradbed.switch.device.Program)."""
 
     json: dict[str, Any]
     library: Path
     model: ProgramModel
+    """The contents of the JSON as values."""
 
 
 def build_program(
@@ -89,8 +90,9 @@ def build_program(
 ) -> BuiltProgram:
     """Generate C for a BMv2 program and compile it, unless the cache has it.
 
-    Raises MalformedProgram (a ValueError) with one line that says what is wrong with the JSON, and UserError
-    without a C compiler.
+    Raises:
+        MalformedProgram: The JSON is malformed; the message says in one line how.
+        UserError: There is no C compiler.
     """
     entry = cache_entry(bmv2_json, optimise, extra_flags)
     found = find_build(entry) if entry else None
@@ -107,9 +109,12 @@ def build_program(
 
 
 def generate(model: ProgramModel, *, roll: bool = True, probes: Probes = NO_PROBES) -> str:
-    """The C text of a program.
+    """Return the C text of a program.
 
-    roll: turn runs of similar statements into loops. probes: what an instrumented build reports; it is not rolled.
+    Args:
+        model: The program.
+        roll: Whether to turn runs of similar statements into loops; an instrumented build has none.
+        probes: What an instrumented build reports.
     """
     try:
         return _Generator(model, roll and not probes.recording, probes).text()
@@ -118,6 +123,8 @@ def generate(model: ProgramModel, *, roll: bool = True, probes: Probes = NO_PROB
 
 
 class _Generator:
+    """Generates the text of a program, function by function."""
+
     def __init__(self, model: ProgramModel, roll: bool, probes: Probes) -> None:
         self.model = model
         self.layout = Layout(model)

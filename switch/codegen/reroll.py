@@ -1,4 +1,4 @@
-"""Runs of statements that differ only by integers in arithmetic progression become loops.
+"""Loops in place of runs of statements that differ only by integers in arithmetic progression.
 
 Programs for gradients repeat the same few statements for hundreds of lanes. As loops they compile in a fraction of
 the time and stay in the instruction cache. The loop executes the very same statements in the same order, so no
@@ -20,17 +20,20 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement cut at its integers. shape identifies everything else, the integers' types included."""
+    """A statement, split at its integers."""
 
     text: str
     pieces: tuple[str, ...]
+    """Text between the integers."""
     suffixes: tuple[str, ...]
+    """Suffix of each integer, which gives its C type."""
     integers: tuple[int, ...]
     rollable: bool
+    """Whether the statement may be part of a loop."""
 
 
 def reroll(lines: Sequence[str]) -> list[str]:
-    """The lines with runs replaced by loops."""
+    """Return the lines with runs replaced by loops."""
     statements = [_cut(line) for line in lines]
     shape_ids: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     shapes = [shape_ids.setdefault((s.pieces, s.suffixes), len(shape_ids)) if s.rollable else -1 for s in statements]
@@ -64,7 +67,7 @@ def _cut(line: str) -> _Statement:
 
 
 def _longest_run(statements: Sequence[_Statement], shapes: Sequence[int], at: int) -> tuple[int, int]:
-    """Period and repeats of the run from `at` on that covers most statements; 0 repeats if there is none."""
+    """Return period and repeats of the run from `at` on that covers most statements; 0 repeats without a run."""
     best = (0, 0)
     for period in range(1, min(_MAX_PERIOD, (len(statements) - at) // _MIN_REPEATS) + 1):
         if shapes[at + period - 1] < 0:
@@ -112,7 +115,7 @@ def _loop(statements: Sequence[_Statement], period: int, repeats: int) -> list[s
 
 
 def _progression(start: int, step: int, suffix: str) -> str:
-    """The integer of iteration `lane`, of the same C type as it had."""
+    """Return the integer of iteration `lane`, with its C type."""
     if step == 0:
         return f"{start:#x}{suffix}" if start > 9 and suffix else f"{start}{suffix}"
     if suffix:

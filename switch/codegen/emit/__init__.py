@@ -1,1 +1,1 @@
-"""C of a program's parts."""
+"""The C text of the parts of a program."""

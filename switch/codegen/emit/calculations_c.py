@@ -1,4 +1,4 @@
-"""Checksums and hashes as C functions: put the fields together bit by bit, then call the algorithm."""
+"""Checksums and hashes as C functions over the bits of fields."""
 
 from __future__ import annotations
 
@@ -40,19 +40,22 @@ _WORD_BITS = 64
 
 @dataclass(frozen=True)
 class _Piece:
-    """Bits that go in together. guard: C for whether they do. words: C, least significant first, with no bits above
-    `width`. variable: C for the first word of a variable-length field of at most `width` bits, which has no words."""
+    """Bits that enter a calculation together."""
 
     guard: str
+    """C condition under which they do."""
     width: int
+    """Number of bits; the most, for a variable-length field."""
     words: tuple[str, ...] = ()
+    """C of each word, least significant first, without bits above `width`."""
     variable: str | None = None
+    """C for the first word of a variable-length field, which has no `words`."""
 
 
 def calculation_function(
     name: str, calculation: m.CalculationDefinition, model: m.ProgramModel, layout: Layout
 ) -> list[str]:
-    """The lines of a C function `name` that hashes what the calculation names; invalid headers are left out."""
+    """Return the lines of a C function `name` for a calculation; invalid headers are left out."""
     algorithm = _ALGORITHMS.get(calculation.algorithm)
     if algorithm is None:
         raise MalformedProgram(f"BMv2 JSON: hash algorithm '{calculation.algorithm[:40]}' is not supported")
@@ -70,7 +73,7 @@ def calculation_function(
 
 
 def _running(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
-    """From piece to piece."""
+    """Yield statements that give the algorithm one piece after the other."""
     yield f"struct gb_running running = {algorithm}_begin();"
     for piece in pieces:
         yield _guarded(piece, _take(algorithm, piece))
@@ -89,7 +92,7 @@ def _take(algorithm: str, piece: _Piece) -> list[str]:
 
 
 def _put_together(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
-    """Bit by bit, before the algorithm sees them."""
+    """Yield statements that write all pieces to a buffer, bit by bit, and run the algorithm over it."""
     payload = "p->data + p->payload_offset, p->length - p->payload_offset" if with_payload else "NULL, 0"
     yield f"uint8_t buffer[{sum(piece.width for piece in pieces) // 8 + 1}];"
     yield f"struct gb_bytes bytes = {{buffer, 0, {payload}}};"
@@ -132,7 +135,7 @@ def _field(field: ex.FieldReference, values: Values) -> _Piece:
 
 
 def _joined(pieces: Iterable[_Piece]) -> Iterator[_Piece]:
-    """Neighbours that go in together become one number, whose words the compiler can compute without loops."""
+    """Join adjacent pieces with the same guard to one number, whose words C computes without loops."""
     for _, group in itertools.groupby(pieces, lambda piece: (piece.guard, piece.variable)):
         run = [piece for piece in group if piece.width]
         if not run or run[0].variable is not None:

@@ -1,4 +1,4 @@
-"""Deparser and checksums as C."""
+"""The deparser and checksums as C."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DeparserWriter:
         return statements.statement(emit)
 
     def _applies(self, checksum: m.Checksum) -> tuple[str, str]:
-        """C for the validity of the field that holds the checksum, and for the checksum's own condition."""
+        """Return C for the validity of the field with the checksum, and for the condition of the checksum."""
         values = self.statements.values
         condition = values.boolean(checksum.condition) if checksum.condition else "1"
         return values.validity(checksum.target.header), condition
@@ -80,7 +80,7 @@ class DeparserWriter:
         return total
 
     def body(self) -> list[str]:
-        """Statements that measure the valid headers, and write them in front of the payload."""
+        """Return statements that measure the valid headers and write them in front of the payload."""
         statements = self.statements
         leave = " ".join([*self._probes.end("deparse"), "return;"])
         lines = ["uint32_t size = 0;"]

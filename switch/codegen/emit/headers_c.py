@@ -1,4 +1,4 @@
-"""Header fields between packet bytes and PHV: one C statement per field or group of fields."""
+"""Header fields between packet bytes and PHV: one C statement for a field or group of fields."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WHOLE = (8, 16, 24, 32, 40, 48, 56, 64)
 
 
 def _container(bit: int, width: int) -> tuple[int, int, int]:
-    """Bytes that hold the field, their total bits, and the bits of them below the field."""
+    """Return the bytes that hold the field, their total bits, and the bits of them below the field."""
     first = bit // 8
     total = (bit + width + 7) // 8 * 8 - first * 8
     return first, total, total - (bit % 8) - width
@@ -19,7 +19,7 @@ def _plus(base: str, offset: int) -> str:
 
 
 def load_number(at: str, bit: int, width: int) -> str:
-    """C for the number of 1 to 64 bits at bit offset `bit` from the byte pointer `at`."""
+    """Return C for the number of 1 to 64 bits at bit offset `bit` from the byte pointer `at`."""
     first, total, below = _container(bit, width)
     if total > 64:
         return f"gb_load_bits({at}, {bit}, {width})"
@@ -41,7 +41,7 @@ def load_field(at: str, bit: int, width: int, slot: str) -> str:
 
 
 def split_at_variable(header: HeaderType) -> tuple[list[int], int | None, list[int]]:
-    """Field indices before the variable-length field, that field, and those after it."""
+    """Return the indices of fields before the variable-length field, that field, and those after it."""
     at = header.variable_field
     indices = list(range(len(header.fields)))
     return (indices, None, []) if at is None else (indices[:at], at, indices[at + 1 :])
@@ -60,7 +60,7 @@ def load_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
 
 
 def store_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
-    """Write what load_variable reads."""
+    """Write the variable-length field that load_variable reads."""
     before = bits_before(header, index)
     if before % 8 == 0:
         return f"memcpy({_plus(at, before // 8)}, &phv[{slot}], variable_bits / 8);"
@@ -78,7 +78,7 @@ def load_fields(header: HeaderType, indices: list[int], at: str, first: str) -> 
 
 
 def store_fields(header: HeaderType, indices: list[int], at: str, first: str) -> list[str]:
-    """Write fixed fields, the ones that share bytes together. Bytes in between fields of one group are whole."""
+    """Write fixed fields, with those that share bytes together. Bytes in between fields of one group are whole."""
     offsets = header.offsets
     lines: list[str] = []
     group: list[int] = []

@@ -1,4 +1,4 @@
-"""The parser as C: one function, its states as labels."""
+"""The parser as C: one function, with its states as labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ParserWriter:
         self._value_set_number = {name: i for i, name in enumerate(model.value_sets)}
 
     def body(self) -> list[str]:
-        """Statements from the first state to the label `done`."""
+        """Return the statements from the first state to the label `done`."""
         parser = self.model.parser
         if parser.initial is None:
             return ["goto done;", "done:;"]
@@ -56,7 +56,7 @@ class ParserWriter:
         return lines + self._transitions(state)
 
     def _checked(self, text: str, values: Values) -> list[str]:
-        """A statement, after making sure that its lookahead is within the frame."""
+        """Return a statement behind a check that its lookahead is within the frame."""
         if values.lookahead_bits == 0:
             return [text] if text else []
         return [self._need(str((values.lookahead_bits + 7) // 8)), text]
@@ -152,7 +152,7 @@ class ParserWriter:
         return [*lines, valid, f"at += {fixed_bytes} + variable_bits / 8;"]
 
     def _variable_length(self, bits: ex.Data, kind: m.HeaderType, fixed_bytes: int) -> list[str]:
-        """Set variable_bits, after BMv2's checks in BMv2's order."""
+        """Set variable_bits, after the checks of BMv2 in its order."""
         statements = self.statements
         text = statements.statement(lambda: f"variable_bits = {statements.values.index(bits)};")
         return [
@@ -200,7 +200,7 @@ class ParserWriter:
         return self._probes.jump(TransitionTaken(state.name, index), go, _OFFSET)
 
     def _last_check(self, part: ex.Data) -> str | None:
-        """stack.last of an empty stack is an error (P4_16, 8.18)."""
+        """Return the check for stack.last of an empty stack, which is an error (P4_16 1.2.5, section 8.18)."""
         if isinstance(part, ex.FieldReference):
             header = part.header
             stack = None
@@ -234,7 +234,7 @@ class ParserWriter:
 
 
 def _concatenation(parts: tuple[ex.Data, ...], widths: tuple[int, ...]) -> ex.Data:
-    """The parts as unsigned bit strings, the first one on top."""
+    """Return the parts as unsigned bit strings, the first one on top."""
     result: ex.Data | None = None
     for part, width in zip(parts, widths, strict=True):
         bits: ex.Data = ex.Arithmetic("&", part, ex.Constant((1 << width) - 1))
@@ -245,7 +245,7 @@ def _concatenation(parts: tuple[ex.Data, ...], widths: tuple[int, ...]) -> ex.Da
 
 
 def _reachable(parser: m.Parser) -> list[str]:
-    """States in the order in which they are met, so that the common path falls through the text."""
+    """Return states in the order in which they are met, so that the common path falls through the text."""
     order: list[str] = []
     waiting = [parser.initial] if parser.initial else []
     seen = set(waiting)

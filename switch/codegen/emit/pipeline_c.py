@@ -1,4 +1,4 @@
-"""Actions and match-action pipelines as C: one function per action, one per pipeline with its nodes as labels."""
+"""Actions and match-action pipelines as C: one function for each, with the nodes of a pipeline as labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def action_function(
 
 
 def used_actions(model: m.ProgramModel) -> list[m.Action]:
-    """Actions that some table or node can call; others are not worth compiling."""
+    """Return the actions that some table or node can call; others are not worth compiling."""
     used: set[int] = set()
     for pipeline in model.pipelines.values():
         for node in pipeline.nodes.values():
@@ -42,12 +42,14 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
 
 
 def recents(model: m.ProgramModel) -> dict[str, int]:
-    """The tables of which links keep what was found last (struct gb_recent): the first with keys of one word."""
+    """Number the tables whose last lookup each link keeps (struct gb_recent): the first with keys of one word."""
     of_one_word = [t.name for t in model.tables.values() if sum(words_of(k.width) for k in t.key) == 1]
     return {name: number for number, name in enumerate(of_one_word[:RECENTS])}
 
 
 class PipelineWriter:
+    """Emits pipelines."""
+
     def __init__(self, model: m.ProgramModel, layout: Layout, drops: DropSites, probes: Probes = NO_PROBES) -> None:
         self.model = model
         self._drops = drops
@@ -194,7 +196,7 @@ class PipelineWriter:
         return [*lines, "}"]
 
     def _caller(self, action_id: int, table: m.Table | None = None) -> str:
-        """Note who runs an action that may drop the packet; empty for other actions."""
+        """Record who runs an action that may drop the packet; empty for other actions."""
         number = self._drops.caller(action_id, table.name if table is not None else None)
         if number is None:
             return ""
@@ -239,7 +241,7 @@ def _go(node: str | None, numbers: dict[str, int]) -> str:
 
 
 def _reachable(pipeline: m.Pipeline) -> list[str]:
-    """Nodes in topological order: control moves down the text, but for the way back to the head of a loop."""
+    """Return nodes in topological order: control moves down the text, but for the way back to the head of a loop."""
     order: list[str] = []
     seen: set[str] = set()
     path: list[tuple[str, list[str | None]]] = []
@@ -260,7 +262,7 @@ def _reachable(pipeline: m.Pipeline) -> list[str]:
 
 
 def _loop_heads(pipeline: m.Pipeline, numbers: dict[str, int]) -> set[str]:
-    """Nodes that control comes back to."""
+    """Return the nodes that control comes back to."""
     return {
         following
         for node, number in numbers.items()
@@ -270,7 +272,7 @@ def _loop_heads(pipeline: m.Pipeline, numbers: dict[str, int]) -> set[str]:
 
 
 def _call_words(call: m.ActionEntry, parameters: tuple[m.ActionParameter, ...]) -> list[int]:
-    """The arguments of a call as words, argument after argument."""
+    """Return the arguments of a call as words, argument after argument."""
     words: list[int] = []
     for value, parameter in zip(call.arguments, parameters, strict=True):
         words.extend(value >> (64 * i) & 0xFFFFFFFFFFFFFFFF for i in range(words_of(parameter.width)))

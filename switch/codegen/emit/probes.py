@@ -1,7 +1,7 @@
-"""Points of a program at which an instrumented build reports what packets do (runtime/trace.h).
+"""Probes: points of a program at which an instrumented build reports what packets do (runtime/trace.h).
 
 An ordinary build is made with `Probes`, which emit nothing: its C text is what it would be without this module.
-`RecordingProbes` number the points and keep the list, by which records are read again.
+`RecordingProbes` number the points and keep the list, which is needed to read records again.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from gradbed.switch.bmv2_json.model import Primitive
 
 @dataclass(frozen=True)
 class ProbeStage:
-    """Begin or end of "parse", "ingress", "egress" or "deparse"."""
+    """The begin or end of a stage."""
 
     name: str
+    """One of "parse", "ingress", "egress" and "deparse"."""
 
 
 @dataclass(frozen=True)
 class StateEntered:
+    """A parser state is entered."""
+
     state: str
 
 
 @dataclass(frozen=True)
 class OperationDone:
-    """An operation of a parser state."""
+    """An operation of a parser state is done."""
 
     state: str
     index: int
@@ -35,64 +38,78 @@ class OperationDone:
 
 @dataclass(frozen=True)
 class TransitionTaken:
-    """index: into the state's transitions in the model; None where a select has no case for the packet."""
+    """A parser state is left."""
 
     state: str
     index: int | None
+    """Position among its transitions in the model; None where a select has no case for the packet."""
 
 
 @dataclass(frozen=True)
 class ParserDone:
-    """The parser has accepted or given up; checksums are verified next."""
+    """The parser has accepted or failed; checksums are verified next."""
 
 
 @dataclass(frozen=True)
 class TableApplied:
+    """A table is applied."""
+
     table: str
 
 
 @dataclass(frozen=True)
 class CallMade:
-    """An action called from a pipeline, or by a table that can do nothing else. table: None for the former."""
+    """An action is called by a pipeline, or by a table that can do nothing else."""
 
     node: str
+    """Name of the node in the pipeline."""
     action_id: int
 
 
 @dataclass(frozen=True)
 class BranchTaken:
-    """outcome of the condition that is called `node` in `pipeline`."""
+    """A condition of a pipeline is evaluated."""
 
     pipeline: str
     node: str
+    """Name of the condition."""
     outcome: bool
 
 
 @dataclass(frozen=True)
 class PrimitiveDone:
+    """A primitive of an action is done."""
+
     action_id: int
     index: int
 
 
 @dataclass(frozen=True)
 class DeparserPrimitiveDone:
+    """A primitive of the deparser is done."""
+
     index: int
 
 
 @dataclass(frozen=True)
 class ChecksumDone:
-    """Position in the model's checksums."""
+    """A checksum is verified or updated."""
 
     index: int
+    """Position among the checksums of the model."""
 
 
 @dataclass(frozen=True)
 class HeaderEmitted:
+    """A header is emitted."""
+
     header: str
 
 
 @dataclass(frozen=True)
 class DigestSent:
+    """A digest is sent."""
+
     id: int
 
 
@@ -115,27 +132,30 @@ Site = (
 
 @dataclass(frozen=True)
 class ArrayAccess:
-    """A primitive's use of one cell of an array of kind "register", "counter" or "meter"."""
+    """A use of one cell of an array by a primitive."""
 
     kind: str
+    """One of "register", "counter" and "meter"."""
     name: str
     index: ex.Data
     writes: bool
 
 
 class Probes:
-    """What an ordinary build reports: nothing."""
+    """Probes of an ordinary build, which emit nothing."""
 
     recording = False
 
     def at(self, site: Site, offset: str = "0") -> list[str]:
-        """After something that may have changed the packet. offset: C for the bytes that the parser has taken."""
+        """Report a site, behind a possible change of the packet; `offset` is C for the bytes parsed so far."""
         return []
 
     def begin(self, stage: str, pass_word: int) -> list[str]:
+        """Report the begin of a stage."""
         return []
 
     def end(self, stage: str) -> list[str]:
+        """Report the end of a stage."""
         return []
 
     def table(self, name: str, number: int, with_key: bool) -> list[str]:
@@ -143,7 +163,7 @@ class Probes:
         return []
 
     def access(self, site: Site, access: ArrayAccess, number: int, index: str) -> str:
-        """Announce that a primitive uses an array. number: of the array among its kind; index: C for the cell's."""
+        """Announce that a primitive uses an array: its number among its kind, and C for the index of the cell."""
         return ""
 
     def accessed(self, site: Site) -> list[str]:
@@ -151,12 +171,12 @@ class Probes:
         return []
 
     def jump(self, site: Site, go: str, offset: str = "0") -> str:
-        """The statement `go`, which leaves this place."""
+        """Return the statement `go`, which leaves this site."""
         return go
 
 
 class RecordingProbes(Probes):
-    """sites: by the number that they have in records."""
+    """Probes of an instrumented build. `sites` are in the order of their numbers in records."""
 
     recording = True
 
@@ -200,7 +220,7 @@ NO_PROBES = Probes()
 
 
 def array_accesses(primitive: Primitive) -> list[ArrayAccess]:
-    """The cells that a primitive uses, in the order of its parameters; the one that it writes comes last."""
+    """Return the cells that a primitive uses, in the order of its parameters; the one that it writes comes last."""
     op, parameters = primitive.op, primitive.parameters
     if op == "register_read":
         return [*_cells(parameters[2]), ArrayAccess("register", _name(parameters[1]), _index(parameters[2]), False)]
@@ -227,6 +247,6 @@ def _index(value: Any) -> ex.Data:
 
 
 def _cells(value: object) -> list[ArrayAccess]:
-    """Register cells that an expression reads, anywhere in it."""
+    """Return the register cells that an expression reads, anywhere in it."""
     cells = (part for part in ex.walk(value) if isinstance(part, ex.RegisterCell))
     return [ArrayAccess("register", cell.register, cell.index, False) for cell in cells]

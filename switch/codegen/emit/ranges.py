@@ -27,12 +27,12 @@ def unsigned_range(width: int) -> Range:
 
 
 def _bits_above(high: int) -> int:
-    """The least 2^n - 1 that is not below `high`."""
+    """Return the least 2^n - 1 that is not below `high`."""
     return (1 << high.bit_length()) - 1
 
 
 class Ranges:
-    """leaf_range gives the range of fields, arguments, register cells, lookaheads and stack counts."""
+    """Ranges of expressions; `leaf_range` gives those of fields, arguments, register cells and other leaves."""
 
     def __init__(self, leaf_range: Callable[[ex.Data], Range]) -> None:
         self._leaf_range = leaf_range
@@ -40,6 +40,7 @@ class Ranges:
         self._known: dict[int, tuple[ex.Data, Range]] = {}
 
     def of(self, value: ex.Data) -> Range:
+        """Return the range of an expression."""
         known = self._known.get(id(value))
         if known is None:
             known = (value, _clipped(*self._compute(value)))
@@ -111,7 +112,7 @@ def _and(left: Range, right: Range) -> Range:
 
 
 def _twos_complement(left: Range, right: Range) -> Range:
-    """Both operands fit a two's complement width; so does the result of a bitwise operation."""
+    """Return the range of a bitwise operation: that of the least two's complement width that fits both operands."""
     bits = max((v if v >= 0 else ~v).bit_length() for v in (*left, *right))
     return -(1 << bits), (1 << bits) - 1
 

@@ -1,4 +1,4 @@
-"""Primitives of actions and parsers as C statements, one statement per primitive, and whole actions of them."""
+"""Primitives of actions and parsers as C, one statement for each, and whole actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradbed.switch.state.externs import EXTERNS, ExternKind
 
 
 class Assignments:
-    """Writes of packet and registers. The C text refers to sw, p, phv, and data for an action's arguments."""
+    """Writes of packet and registers. The C text refers to sw, p, phv, and data for the arguments of an action."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Assignments:
     # ---- Headers ----
 
     def make_valid(self, header: ex.HeaderReference) -> str:
-        """Statements that mark a header valid, and the others of its union invalid."""
+        """Return statements that mark a header valid, and the others of its union invalid."""
         siblings: list[ex.HeaderReference] = []
         if isinstance(header, ex.UnionMember):
             siblings = [m for m in self.values.union_members(header.union) if m != header]
@@ -239,7 +239,7 @@ class Assignments:
 
 
 class ExternStatements(Assignments):
-    """Externs, and requests to the engine."""
+    """Statements for externs, and for requests to the engine."""
 
     # ---- State ----
 
@@ -271,7 +271,7 @@ class ExternStatements(Assignments):
         return self.store_text(target, colour)
 
     def _method(self, op: str, instance: ex.ExternInstance, given: tuple[ex.Parameter, ...]) -> str:
-        """A call of a method of one of this project's own externs."""
+        """Return a call of a method of an extern of gradbed.p4."""
         kind = extern_kind(self.model.externs[instance.name].kind)
         method = next((method for method in kind.methods if op == kind.operation(method)), None)
         roles = kind.methods.get(method or "", ())
@@ -325,7 +325,7 @@ class ExternStatements(Assignments):
         return f"p->pass->requests.{name} = 1; p->pass->requests.{name}_field_list = (uint32_t){number};"
 
     def _truncate(self, length: ex.Parameter) -> str:
-        """Of several calls the smallest length counts, as on BMv2."""
+        """Return a request to truncate the packet; the smallest length of several calls counts, as on BMv2."""
         number = self.values.index(self._number(length))
         requests = "p->pass->requests"
         before = f"{requests}.truncate ? {requests}.truncate_length_bytes : UINT32_MAX"
@@ -376,7 +376,7 @@ def extern_kind(name: str) -> ExternKind:
 
 
 def _format_pieces(text: str) -> list[str]:
-    """The text between the {} of a log_msg format, with escaped braces put right."""
+    """Return the text between the {} of a log_msg format, with escaped braces replaced."""
     pieces, rest = [""], text
     while rest:
         if rest.startswith(("\\{", "\\}")):
@@ -403,7 +403,7 @@ class Statements(ExternStatements):
     # ---- Primitives by name ----
 
     def primitive(self, primitive: Primitive) -> str:
-        """Return one C statement, empty for what does nothing. Jumps are the caller's."""
+        """Return one C statement, empty for a primitive without effect. Jumps are left to `body`."""
         op, parameters = primitive.op, primitive.parameters
         if op in ("assert", "assume") and len(parameters) == 1:
             return self.statement(lambda: self._assert(op, parameters[0], primitive.source))
@@ -452,8 +452,13 @@ class Statements(ExternStatements):
     def body(
         self, primitives: tuple[Primitive, ...], site: Callable[[int], Site], drop: Callable[[int], int] | None = None
     ) -> list[str]:
-        """An action's statements. `exit` returns 1 from the function that they are put in. site: of a primitive.
-        drop: the first number of a mark_to_drop (switch/bmv2_json/drop_sites.py), where packets are dropped."""
+        """Return the statements of an action. `exit` returns 1 from the function that contains them.
+
+        Args:
+            primitives: The primitives of the action.
+            site: Returns the site of a primitive.
+            drop: Returns the first drop site of a mark_to_drop (see DropSites), where packets are dropped.
+        """
         targets = {self._jump_target(p, len(primitives)) for p in primitives if p.op in _JUMPS}
         backward = any(
             p.op in _JUMPS and self._jump_target(p, len(primitives)) <= i for i, p in enumerate(primitives)
@@ -474,7 +479,7 @@ class Statements(ExternStatements):
         return lines
 
     def _probed(self, primitive: Primitive, site: Site) -> list[str]:
-        """A primitive's statement, with the probes around it."""
+        """Return the statement of a primitive, with probes around it."""
         text = self.primitive(primitive)
         statement = [text] if text else []
         if not self._probes.recording:

@@ -1,9 +1,9 @@
-"""Expressions as C text that computes exactly what BMv2's unbounded integers would.
+"""Expressions as C text with the exact results of the unbounded integers of BMv2.
 
 A value is emitted in a number of words: 1 (uint64_t), 2 (gb_u128) or more (a pointer to words), always modulo
 2^(64 * words). Sums, products and bitwise operations agree with the unbounded ones modulo any power of two, so
 they are computed in as many words as their user needs; comparisons, right shifts, divisions and saturation need
-their operands whole, in as many words as the operands' ranges ask for.
+their operands whole, in as many words as the ranges of the operands require.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradbed.switch.codegen.layout import HeaderLayout, Layout, StackLayout
 
 
 def quoted(text: str) -> str:
-    """A C string literal."""
+    """Return a C string literal."""
     parts = []
     for byte in text.encode("utf-8", "replace"):
         char = chr(byte)
@@ -33,13 +33,14 @@ _MODULAR_OPERATORS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or",
 
 @dataclass(frozen=True)
 class Natural:
-    """The least words that hold a value, and whether extending them means repeating the sign."""
+    """The least number of words that holds a value, and whether extending them repeats the sign."""
 
     words: int
     signed: bool
 
 
 def natural(bounds: Range) -> Natural:
+    """Return the natural words of a range."""
     low, high = bounds
     if low >= 0:
         return Natural(max(1, words_of(high.bit_length())), False)
@@ -47,12 +48,12 @@ def natural(bounds: Range) -> Natural:
 
 
 def constant(value: int) -> str:
-    """A word as a C literal."""
+    """Return a word as a C literal."""
     return f"{value & 0xFFFFFFFFFFFFFFFF:#x}ULL" if value > 9 or value < 0 else f"{value}ULL"
 
 
 def register_cell_bits(width: int) -> int:
-    """8, 16, 32 or 64 for registers with a fast path; 0 for wider ones."""
+    """Return 8, 16, 32 or 64 for registers with a fast path; 0 for wider ones."""
     return next((bits for bits in (8, 16, 32, 64) if width <= bits), 0)
 
 
@@ -66,7 +67,14 @@ class Values:
         parameters: tuple[ActionParameter, ...] = (),
         lookahead: str | None = None,
     ) -> None:
-        """parameters: of the action at hand. lookahead: C for the parser's position, in a parser."""
+        """Emit for a model and a layout.
+
+        Args:
+            model: The program.
+            layout: Where fields are.
+            parameters: Parameters of the action at hand.
+            lookahead: C for the position of the parser, in a parser.
+        """
         self.model = model
         self.layout = layout
         self.parameters = parameters
@@ -100,7 +108,7 @@ class Values:
         )
 
     def stack_index(self, stack: StackLayout, index: ex.Data | None) -> str:
-        """The element's number, at most that of the spare element behind the last."""
+        """Return the number of the element, at most that of the spare element behind the last."""
         if index is None:
             return f"gb_min(phv[{stack.counter}] - 1, {stack.elements})"
         return f"gb_min({self.index(index)}, {stack.elements})"
@@ -127,7 +135,7 @@ class Values:
         return [ex.UnionMember(reference, i) for i in range(count)]
 
     def slot(self, value: ex.FieldReference) -> str:
-        """The PHV index of a field's first word."""
+        """Return the PHV index of the first word of a field."""
         place = self.header_place(value.header)
         offset = place.type.offsets[value.index]
         return str(int(place.first) + offset) if place.first.isdigit() else f"{place.first} + {offset}"
@@ -163,19 +171,19 @@ class Values:
     # ---- Numbers ----
 
     def emit(self, value: ex.Data, words: int) -> str:
-        """C for `value` modulo 2^(64 * words)."""
+        """Return C for `value` modulo 2^(64 * words)."""
         own = self._natural(value)
         if own.words < words:
             return self._resize(self._emit(value, own.words), own.words, own.signed, words)
         return self._emit(value, words)
 
     def exact(self, value: ex.Data) -> tuple[str, Natural]:
-        """C for the whole of `value`."""
+        """Return C for the whole of `value`."""
         own = self._natural(value, limited=True)
         return self._emit(value, own.words), own
 
     def index(self, value: ex.Data) -> str:
-        """C of type uint64_t: an index, amount or length; UINT64_MAX where it does not fit or is negative."""
+        """Return C of type uint64_t for an index, amount or length: UINT64_MAX if it does not fit or is negative."""
         text, own = self.exact(value)
         if own.words == 1:
             return text
@@ -267,7 +275,7 @@ class Values:
         return self._resize(name if words_of(width) > 2 else f"gb_load128({name})", words_of(width), False, words)
 
     def _words(self, first: str, own: int, words: int) -> str:
-        """A run of `own` words that begins with the lvalue `first`, without sign."""
+        """Return a run of `own` words that begins with the lvalue `first`, without sign."""
         text = first if own == 1 else f"gb_load128(&{first})" if own == 2 else f"(&{first})"
         return self._resize(text, own, False, words)
 
