@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from gradbed.common.errors import UserError
 from gradbed.switch.reference.blocks import BlockInterpreter, RuntimeValueSet
 from gradbed.switch.reference.expressions import ParserFailure
-from gradbed.switch.reference.parse import parse_expressions, parse_program
+from gradbed.switch.reference.parse_declarations import parse_program
+from gradbed.switch.reference.parse_expressions import parse_expressions
 from gradbed.switch.reference.scope import Subroutine
 from gradbed.switch.reference.statements import ExitSignal
 from gradbed.switch.reference.syntax import CallNode, NameNode
