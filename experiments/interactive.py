@@ -27,8 +27,7 @@ from gradbed.experiments.results.run_folder import CAPTURES, RunFolder
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
-from gradbed.switch.server.addresses import OutsideAddress, check_address
-from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.addresses import OutsideAddress, ServerTls, check_address
 from gradbed.topo.files import topology_file
 from gradbed.topo.selectors import Selection, select_all
 

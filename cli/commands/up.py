@@ -21,7 +21,7 @@ from gradbed.experiments.custom_program import (
 )
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
-from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.addresses import ServerTls
 from gradbed.topo.files import TopologyFile, topology_file
 
 _SYSTEM = find_system(DEFAULT_SYSTEM)

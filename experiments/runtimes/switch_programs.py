@@ -11,9 +11,8 @@ from gradbed.common.errors import UserError
 from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
 from gradbed.experiments.programs import Program
 from gradbed.switch.insight.coverage import FabricCoverage, Report
-from gradbed.switch.insight.recorder import Level
-from gradbed.switch.insight.records import read_entries, switch_passes
-from gradbed.switch.insight.trace import FabricTrace
+from gradbed.switch.insight.fabric_trace import FabricTrace
+from gradbed.switch.insight.recorder import Level, read_entries, switch_passes
 from gradbed.switch.insight.trace_text import trace_text
 
 if TYPE_CHECKING:

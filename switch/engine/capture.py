@@ -13,8 +13,7 @@ from typing import Literal
 from gradbed.common import pcapng
 from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
-from gradbed.switch.engine.abi import CaptureTapStruct
-from gradbed.switch.engine.handle import EngineHandle
+from gradbed.switch.engine.abi import CaptureTapStruct, EngineHandle
 from gradbed.switch.engine.statistics import Direction
 
 Format = Literal["microseconds", "nanoseconds", "pcapng"]

@@ -9,11 +9,10 @@ import logging
 from gradbed.switch.bmv2_json.drop_sites import DropSite
 from gradbed.switch.device import Program
 from gradbed.switch.engine import abi
-from gradbed.switch.engine.handle import EngineHandle
+from gradbed.switch.engine.abi import EngineHandle
 from gradbed.switch.engine.statistics import DeviceClasses, DeviceStatistics
-from gradbed.switch.state.device import DigestCallback, PacketInCallback
+from gradbed.switch.state.device import DigestCallback, PacketInCallback, SwitchState
 from gradbed.switch.state.replication import Replication
-from gradbed.switch.state.switch_state import SwitchState
 
 _logger = logging.getLogger("gradbed.switch.p4")
 

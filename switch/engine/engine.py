@@ -15,9 +15,9 @@ from typing import Any
 from gradbed.common.closing import Closing
 from gradbed.common.errors import EndlessCircle, UserError
 from gradbed.switch.engine import abi
+from gradbed.switch.engine.abi import EngineHandle
 from gradbed.switch.engine.capture import Capture, CaptureInterface, Format, of_ports
 from gradbed.switch.engine.device import EngineDevice
-from gradbed.switch.engine.handle import EngineHandle
 from gradbed.switch.engine.statistics import (
     Direction,
     EngineStatistics,

@@ -15,8 +15,15 @@ from gradbed.common.errors import UserError
 from gradbed.switch.bmv2_json.model import ConditionalStep, ProgramModel, Source, Table
 from gradbed.switch.codegen.emit import probes as p
 from gradbed.switch.insight.packet_state import Places
-from gradbed.switch.insight.recorder import InstrumentedProgram, Level
-from gradbed.switch.insight.records import Lookup, Record, RecordedEntry, Step, SwitchPass
+from gradbed.switch.insight.recorder import (
+    InstrumentedProgram,
+    Level,
+    Lookup,
+    Record,
+    RecordedEntry,
+    Step,
+    SwitchPass,
+)
 from gradbed.switch.insight.source import Describer, SourceMap
 from gradbed.switch.insight.trace import case_text, is_hidden, matched_entry
 from gradbed.switch.insight.trace_events import match_text

@@ -12,10 +12,9 @@ from finsy.proto import p4r, p4r_grpc
 from gradbed.common.errors import UserError
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import RequestError, StatusCode
-from gradbed.switch.state.device import Device
+from gradbed.switch.state.device import Device, objects_of
 from gradbed.switch.state.pipeline import ForwardingPipeline
 from gradbed.switch.state.running_device import ForwardingState
-from gradbed.switch.state.switch_state import objects_of
 
 _TIMEOUT_S = 60.0
 _CHANNEL_OPTIONS = (("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0))

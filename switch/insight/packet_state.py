@@ -9,7 +9,7 @@ from typing import Any
 from gradbed.switch.bmv2_json import expressions as ex
 from gradbed.switch.bmv2_json.model import FieldType, ProgramModel
 from gradbed.switch.codegen.layout import REQUEST_FIELDS, STANDARD_FIELDS, Layout
-from gradbed.switch.insight.records import REQUEST_WORDS, STANDARD_WORDS, Changes
+from gradbed.switch.insight.recorder import REQUEST_WORDS, STANDARD_WORDS, Changes
 
 _PHV = STANDARD_WORDS + REQUEST_WORDS
 

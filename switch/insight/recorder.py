@@ -1,8 +1,7 @@
-"""Programs built so that they report what they do, and the recorder of it (switch/runtime/trace.c).
+"""Programs built to report what they do, the recorder of it (switch/runtime/trace.c), and its records.
 
 Packets pass in a thread that uses a recorder. Where the data plane is a thread of its own, records are kept while it
-runs and handed over as a file.
-"""
+runs and handed over as a file."""
 
 from __future__ import annotations
 
@@ -18,12 +17,13 @@ from typing import Any
 
 from gradbed.common.c_library import shared_library
 from gradbed.switch.bmv2_json.load import load_program
-from gradbed.switch.codegen.emit.probes import RecordingProbes, Site
-from gradbed.switch.codegen.layout import Layout
+from gradbed.switch.bmv2_json.model import Table, words_of
+from gradbed.switch.codegen.emit.probes import RecordingProbes, Site, TableApplied
+from gradbed.switch.codegen.layout import REQUEST_FIELDS, STANDARD_FIELDS, Layout
 from gradbed.switch.codegen.program import BuiltProgram, generate
 from gradbed.switch.engine import Engine, EngineDevice
 from gradbed.switch.runtime.library import RUNTIME_DIR, TRACE_HEADERS, runtime_library
-from gradbed.switch.state.switch_state import SwitchState
+from gradbed.switch.state.device import SwitchState
 
 # ---- Instrumented programs ----
 
@@ -192,3 +192,234 @@ def read_recording(file: Path, written: Mapping[str, Any]) -> TraceRecording:
     first_ns = min(each["start_ns"] for each in written["devices"])
     start_us = {each["device_id"]: (each["start_ns"] - first_ns) // 1000 for each in written["devices"]}
     return TraceRecording(parts, entries, start_us)
+
+
+# ---- Records (switch/runtime/trace.h) ----
+
+
+STANDARD_WORDS = len(STANDARD_FIELDS)
+REQUEST_WORDS = len(REQUEST_FIELDS)
+_NONE = 2**64 - 1
+_KIND_BEGIN, _KIND_END, _KIND_STEP, _KIND_TABLE, _KIND_ACCESS, _KIND_CELL, _KIND_ENTRY = range(1, 8)
+_ARRAYS = ("register", "counter", "meter")
+
+Changes = tuple[tuple[int, int], ...]
+"""(place, word): places count words of standard metadata, requests and PHV together."""
+
+
+@dataclass(frozen=True)
+class FieldMatch:
+    """An entry's match of one key field: value under mask; in range fields low to high (else None)."""
+
+    value: int
+    mask: int
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True)
+class RecordedEntry:
+    """handle: None is the default entry. What it runs: action_id None is nothing. match: empty without a handle."""
+
+    table: str
+    handle: int | None
+    priority: int
+    match: tuple[FieldMatch, ...]
+    member: int | None
+    group: int | None
+    packets: int
+    bytes: int
+    action_id: int | None
+    arguments: tuple[int, ...]
+
+    @property
+    def identity(self) -> tuple[str, int, tuple[FieldMatch, ...]]:
+        """Return what makes it this entry, even if it is deleted and inserted again."""
+        return self.table, self.priority, self.match
+
+
+@dataclass(frozen=True)
+class Begin:
+    """switch: address of its state. state: words of standard metadata, requests and PHV; frame: what the parser is
+    given. Both are empty where values are not recorded."""
+
+    site: Site
+    number: int
+    parent: int
+    packet: int
+    instance_type: int
+    switch: int
+    state: Sequence[int]
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class End:
+    site: Site
+    packet: int
+    state: Sequence[int]
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class Step:
+    """offset: bytes of the frame that the parser has taken."""
+
+    site: Site
+    offset: int
+    changes: Changes
+
+
+@dataclass(frozen=True)
+class Lookup:
+    site: TableApplied
+    hit: bool
+    entry: RecordedEntry
+    key: tuple[int, ...]
+    changes: Changes
+
+
+@dataclass(frozen=True)
+class CellBefore:
+    """array: index among the program's arrays of that kind. words: what the cell holds; none for a meter."""
+
+    site: Site
+    kind: str
+    array: int
+    index: int
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CellAfter:
+    site: Site
+    words: tuple[int, ...]
+
+
+Record = Begin | End | Step | Lookup | CellBefore | CellAfter
+
+
+def split_records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
+    """(kind, site, words) of each record."""
+    at = 0
+    while at < len(words):
+        head = words[at]
+        length = head & 0xFFFFFF
+        yield head >> 24 & 0xFF, head >> 32, words[at + 1 : at + 1 + length]
+        at += 1 + length
+
+
+def read_records(program: InstrumentedProgram, with_values: bool, words: Sequence[int]) -> list[Record]:
+    return [_record(program, kind, site, body, with_values) for kind, site, body in split_records(words)]
+
+
+@dataclass(frozen=True)
+class SwitchPass:
+    """What one pass of a packet through a parser or pipeline of a switch reported."""
+
+    device_id: int
+    program: InstrumentedProgram
+    records: Sequence[Record]
+
+
+def switch_passes(
+    switches: Mapping[int, tuple[int, InstrumentedProgram]], with_values: bool, words: Sequence[int]
+) -> Iterator[SwitchPass]:
+    """Records of many switches, pass by pass. switches: device id and program, by the address of the state."""
+    device: tuple[int, InstrumentedProgram] | None = None
+    records: list[Record] = []
+    for kind, site, body in split_records(words):
+        if kind == _KIND_BEGIN:
+            if device is not None:
+                yield SwitchPass(*device, records)
+            device, records = switches.get(body[4]), []
+        if device is not None:
+            records.append(_record(device[1], kind, site, body, with_values))
+    if device is not None:
+        yield SwitchPass(*device, records)
+
+
+def read_entries(program: InstrumentedProgram, words: Sequence[int]) -> list[RecordedEntry]:
+    tables = list(program.model.tables.values())
+    return [_entry(tables[body[0]], body[1:])[0] for _, _, body in split_records(words)]
+
+
+def _record(
+    program: InstrumentedProgram, kind: int, site_number: int, body: Sequence[int], with_values: bool
+) -> Record:
+    site = program.sites[site_number]
+    if kind == _KIND_STEP:
+        return Step(site, body[0], _changes(body[1:]))
+    if kind == _KIND_TABLE:
+        assert isinstance(site, TableApplied)
+        table = program.model.tables[site.table]
+        entry, rest = _entry(table, body[1:])
+        key_words = [words_of(k.width) for k in table.key]
+        total = sum(key_words)
+        return Lookup(site, bool(body[0]), entry, tuple(_numbers(rest[:total], key_words)), _changes(rest[total:]))
+    if kind == _KIND_BEGIN:
+        state, frame = _state_and_frame(program, body[5:]) if with_values else ((), b"")
+        return Begin(site, body[0], body[1], body[2], body[3], body[4], state, frame)
+    if kind == _KIND_END:
+        if not with_values:
+            return End(site, body[0], (), b"")
+        return End(site, body[0], *_state_and_frame(program, body[1:]))
+    if kind == _KIND_ACCESS:
+        return CellBefore(site, _ARRAYS[body[0]], body[1], body[2], tuple(body[3:]))
+    assert kind == _KIND_CELL
+    return CellAfter(site, tuple(body))
+
+
+def _state_and_frame(program: InstrumentedProgram, words: Sequence[int]) -> tuple[Sequence[int], bytes]:
+    count = STANDARD_WORDS + REQUEST_WORDS + program.layout.words + 1
+    state, frame = words[:count], words[count:]
+    return state, b"".join(word.to_bytes(8, "little") for word in frame[1:])[: frame[0]]
+
+
+def _changes(words: Sequence[int]) -> Changes:
+    return tuple(zip(words[::2], words[1::2], strict=True))
+
+
+def _numbers(words: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """Runs of words, least significant first, as numbers."""
+    numbers, at = [], 0
+    for count in counts:
+        numbers.append(sum(word << 64 * i for i, word in enumerate(words[at : at + count])))
+        at += count
+    return numbers
+
+
+def _entry(table: Table, body: Sequence[int]) -> tuple[RecordedEntry, Sequence[int]]:
+    """An entry, and the words behind it."""
+    handle, priority, member, group, packets, bytes_, action_id = body[:7]
+    action = next((a for a in table.actions if a.id == action_id), None)
+    data_words = max((sum(words_of(p.width) for p in a.parameters) for a in table.actions), default=0)
+    parameter_words = [words_of(p.width) for p in action.parameters] if action else []
+    arguments = _numbers(body[7:], parameter_words)
+    key_words = [words_of(k.width) for k in table.key]
+    total, at = sum(key_words), 7 + data_words
+    columns = []
+    for _ in range(4 if table.match == "range" else 2):
+        columns.append(_numbers(body[at : at + total], key_words))
+        at += total
+    match = []
+    for i, part in enumerate(table.key):
+        ends = (columns[2][i], columns[3][i]) if part.match == "range" else (None, None)
+        match.append(FieldMatch(columns[0][i], columns[1][i], *ends))
+    entry = RecordedEntry(
+        table=table.name,
+        handle=_optional(handle),
+        priority=priority - (1 << 64) if priority >> 63 else priority,
+        match=tuple(match) if handle != _NONE else (),
+        member=_optional(member),
+        group=_optional(group),
+        packets=packets,
+        bytes=bytes_,
+        action_id=_optional(action_id),
+        arguments=tuple(arguments),
+    )
+    return entry, body[at:]
+
+
+def _optional(word: int) -> int | None:
+    return None if word == _NONE else word

@@ -9,8 +9,16 @@ from types import TracebackType
 from gradbed.common.errors import UserError
 from gradbed.switch.engine.abi import DROP_PORT, MAX_FRAME_BYTES
 from gradbed.switch.engine.device import EngineDevice
-from gradbed.switch.insight.recorder import InstrumentedProgram, Level, as_words, recording
-from gradbed.switch.insight.records import Record, RecordedEntry, read_entries, read_records
+from gradbed.switch.insight.recorder import (
+    InstrumentedProgram,
+    Level,
+    Record,
+    RecordedEntry,
+    as_words,
+    read_entries,
+    read_records,
+    recording,
+)
 from gradbed.switch.stf.engine_target import EngineTarget
 from gradbed.switch.stf.names import NoFit
 from gradbed.switch.stf.statements import Expect, NoPacket, Packet, Script, StfError

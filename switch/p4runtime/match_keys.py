@@ -12,13 +12,14 @@ from finsy.proto import p4i
 
 from gradbed.switch.bmv2_json.model import EntryField
 from gradbed.switch.device import KeyMatch
-from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.status import RequestError, invalid
 from gradbed.switch.p4runtime.values import (
     NumberCodec,
     Translations,
     ValueCodec,
     controller_width_bits,
+    decode_unsigned,
+    encode_unsigned,
     is_string,
     value_codec,
 )
@@ -95,13 +96,13 @@ class LpmField(MatchField):
         if not 0 < prefix_bits <= self.width_bits:
             hint = " (leave the field out to match anything)" if prefix_bits == 0 else ""
             raise invalid(f"prefix length {prefix_bits} is not in 1..{self.width_bits}{hint}")
-        value = bytestrings.decode(lpm.value, self.device_width_bits)
+        value = decode_unsigned(lpm.value, self.device_width_bits)
         if value & ((1 << (self.width_bits - prefix_bits)) - 1):
             raise invalid("bits beyond the prefix are not zero")
         return value, prefix_bits
 
     def encode(self, value: tuple[int, int], match: Any) -> None:
-        match.lpm.value = bytestrings.encode(value[0])
+        match.lpm.value = encode_unsigned(value[0])
         match.lpm.prefix_len = value[1]
 
     def to_device(self, value: tuple[int, int]) -> KeyMatch:
@@ -121,8 +122,8 @@ class TernaryField(MatchField):
 
     def decode(self, match: Any) -> tuple[int, int]:
         ternary = match.ternary
-        mask = bytestrings.decode(ternary.mask, self.width_bits)
-        value = bytestrings.decode(ternary.value, self.device_width_bits)
+        mask = decode_unsigned(ternary.mask, self.width_bits)
+        value = decode_unsigned(ternary.value, self.device_width_bits)
         if mask == 0:
             raise invalid("the mask is zero (leave the field out to match anything)")
         if value & ~mask:
@@ -130,8 +131,8 @@ class TernaryField(MatchField):
         return value, mask
 
     def encode(self, value: tuple[int, int], match: Any) -> None:
-        match.ternary.value = bytestrings.encode(value[0])
-        match.ternary.mask = bytestrings.encode(value[1])
+        match.ternary.value = encode_unsigned(value[0])
+        match.ternary.mask = encode_unsigned(value[1])
 
     def to_device(self, value: tuple[int, int]) -> KeyMatch:
         return KeyMatch(value[0], mask=value[1] & self.device_greatest)
@@ -157,8 +158,8 @@ class RangeField(MatchField):
         self.absent = (0, (1 << width_bits) - 1)
 
     def decode(self, match: Any) -> tuple[int, int]:
-        low = bytestrings.decode(match.range.low, self.device_width_bits)
-        high = bytestrings.decode(match.range.high, self.width_bits)
+        low = decode_unsigned(match.range.low, self.device_width_bits)
+        high = decode_unsigned(match.range.high, self.width_bits)
         if low > high:
             raise invalid(f"the range is empty, {low} > {high}")
         if (low, high) == self.absent:
@@ -166,8 +167,8 @@ class RangeField(MatchField):
         return low, high
 
     def encode(self, value: tuple[int, int], match: Any) -> None:
-        match.range.low = bytestrings.encode(value[0])
-        match.range.high = bytestrings.encode(value[1])
+        match.range.low = encode_unsigned(value[0])
+        match.range.high = encode_unsigned(value[1])
 
     def to_device(self, value: tuple[int, int]) -> KeyMatch:
         return KeyMatch(value[0], high=min(value[1], self.device_greatest))

@@ -1,10 +1,10 @@
-"""Values of P4Info's types in messages: translated and user-defined types, registers and digests as P4Data.
+"""Values in P4Runtime messages: byte strings, translated and user-defined types, registers and digests as P4Data.
 
-P4Runtime specification 1.4, sections "User-defined types" and "P4 Type Specifications in p4info.proto". What the
-data plane sees of a type that controllers name by strings, @p4runtime_translation(uri, string), is the server's
-choice. Here a decimal number stands for itself, so that ports can be named by their numbers, and any other string is
-given the first free value from 1 on when it is first used. The strings of a pipeline mean the same in all devices
-that run it, so that their values can travel between switches in packets.
+P4Runtime specification 1.4, sections "Bytestrings", "User-defined types" and "P4 Type Specifications in
+p4info.proto". What the data plane sees of a type that controllers name by strings, @p4runtime_translation(uri,
+string), is the server's choice. Here a decimal number stands for itself, so that ports can be named by their numbers,
+and any other string is given the first free value from 1 on when it is first used. The strings of a pipeline mean the
+same in all devices that run it, so that their values can travel between switches in packets.
 """
 
 from __future__ import annotations
@@ -13,8 +13,47 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.status import exhausted, invalid, out_of_range
+
+# ---- Byte strings: canonical (shortest) when sent, any length when received ----
+
+
+def decode_unsigned(data: bytes, width_bits: int) -> int:
+    """The value of a bit<width_bits>.
+
+    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    """
+    if not data:
+        raise invalid("a value is an empty byte string: zero is the byte 00")
+    value = int.from_bytes(data, "big")
+    if value >> width_bits:
+        raise out_of_range(f"{value:#x} does not fit in {width_bits} bits")
+    return value
+
+
+def encode_unsigned(value: int) -> bytes:
+    """The canonical string of a non-negative integer."""
+    return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
+
+
+def decode_signed(data: bytes, width_bits: int) -> int:
+    """The value of an int<width_bits>.
+
+    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    """
+    if not data:
+        raise invalid("a value is an empty byte string: zero is the byte 00")
+    value = int.from_bytes(data, "big", signed=True)
+    if not -(1 << (width_bits - 1)) <= value < 1 << (width_bits - 1):
+        raise out_of_range(f"{value} does not fit in int<{width_bits}>")
+    return value
+
+
+def encode_signed(value: int) -> bytes:
+    """The canonical string of an integer in two's complement."""
+    magnitude = value if value >= 0 else ~value
+    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+
 
 # ---- Types that controllers name by strings ----
 
@@ -98,13 +137,13 @@ class ValueCodec(Protocol):
 class NumberCodec:
     """Values that are numbers to both."""
 
-    encode = staticmethod(bytestrings.encode)
+    encode = staticmethod(encode_unsigned)
 
     def __init__(self, width_bits: int) -> None:
         self._width_bits = width_bits
 
     def decode(self, data: bytes) -> int:
-        return bytestrings.decode(data, self._width_bits)
+        return decode_unsigned(data, self._width_bits)
 
 
 def is_string(described: Any, type_info: Any) -> bool:
@@ -182,21 +221,21 @@ class UnsignedCell(CellCodec):
     oneof = "bitstring"
 
     def _decode(self, data: Any) -> int:
-        return bytestrings.decode(data.bitstring, self.width_bits)
+        return decode_unsigned(data.bitstring, self.width_bits)
 
     def encode(self, value: int, data: Any) -> None:
-        data.bitstring = bytestrings.encode(value)
+        data.bitstring = encode_unsigned(value)
 
 
 class SignedCell(CellCodec):
     oneof = "bitstring"
 
     def _decode(self, data: Any) -> int:
-        return bytestrings.decode_signed(data.bitstring, self.width_bits) & ((1 << self.width_bits) - 1)
+        return decode_signed(data.bitstring, self.width_bits) & ((1 << self.width_bits) - 1)
 
     def encode(self, value: int, data: Any) -> None:
         negative = value >> (self.width_bits - 1)
-        data.bitstring = bytestrings.encode_signed(value - (negative << self.width_bits))
+        data.bitstring = encode_signed(value - (negative << self.width_bits))
 
 
 class BoolCell(CellCodec):
@@ -215,10 +254,10 @@ class EnumCell(CellCodec):
     oneof = "enum_value"
 
     def _decode(self, data: Any) -> int:
-        return bytestrings.decode(data.enum_value, self.width_bits)
+        return decode_unsigned(data.enum_value, self.width_bits)
 
     def encode(self, value: int, data: Any) -> None:
-        data.enum_value = bytestrings.encode(value)
+        data.enum_value = encode_unsigned(value)
 
 
 class NamedCell(CellCodec):

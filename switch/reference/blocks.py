@@ -23,17 +23,18 @@ from gradbed.switch.reference.tables import (
     RuntimeTable,
 )
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     VOID,
     BlockType,
     EnumType,
     ExternType,
     IntroducedType,
     RecordType,
+    Value,
     ValueType,
     base_of,
+    copied,
 )
-from gradbed.switch.reference.values import Value, copied
 
 MAX_STATES = 10_000
 MAX_VALUES = 1 << 16

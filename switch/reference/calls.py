@@ -21,21 +21,27 @@ from gradbed.switch.reference.scope import (
 from gradbed.switch.reference.statements import RESULT, StatementInterpreter
 from gradbed.switch.reference.tables import RuntimeTable
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     ANYTHING,
     BOOLEAN,
     VOID,
     ApplyResultType,
     BitsType,
     BlockType,
+    Composite,
     ExternType,
     RecordType,
+    RuntimeHeader,
+    RuntimeUnion,
     StackType,
+    Value,
     ValueType,
     base_of,
+    copied,
+    default,
+    invalidate,
     size_in_bits,
 )
-from gradbed.switch.reference.values import Composite, RuntimeHeader, RuntimeUnion, Value, copied, default, invalidate
 
 _SIZES = {
     "minSizeInBits": (False, 1),

@@ -12,7 +12,7 @@ from gradbed.switch.reference.scope import (
     constant,
 )
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     ANYTHING,
     BOOLEAN,
     DEFAULT,
@@ -24,25 +24,23 @@ from gradbed.switch.reference.types import (
     VOID,
     BitsType,
     BlockType,
+    Composite,
     ExternType,
     ListType,
     RecordField,
     RecordType,
+    RuntimeHeader,
+    RuntimeStack,
+    RuntimeUnion,
     StackType,
+    Value,
     ValueType,
     VarbitType,
     base_of,
     bits_of,
-    tuple_of,
-)
-from gradbed.switch.reference.values import (
-    Composite,
-    RuntimeHeader,
-    RuntimeStack,
-    RuntimeUnion,
-    Value,
     copied,
     default,
+    tuple_of,
 )
 
 PLAIN_TYPES = {

@@ -19,7 +19,7 @@ from gradbed.switch.reference.scope import (
 )
 from gradbed.switch.reference.tables import AnyValue, ExactMatcher, MaskedMatcher, Matcher, RangeMatcher
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     ANYTHING,
     BOOLEAN,
     DEFAULT,
@@ -29,25 +29,23 @@ from gradbed.switch.reference.types import (
     STRING,
     ApplyResultType,
     BitsType,
+    Composite,
     EnumType,
     IntroducedType,
     ListType,
     RecordField,
     RecordType,
+    RuntimeHeader,
+    RuntimeUnion,
     StackType,
+    Value,
     ValueType,
     base_of,
     bits_of,
-    tuple_of,
-)
-from gradbed.switch.reference.values import (
-    Composite,
-    RuntimeHeader,
-    RuntimeUnion,
-    Value,
     copied,
     default,
     equal,
+    tuple_of,
 )
 
 MAX_SHIFT = 1 << 16

@@ -31,7 +31,6 @@ from gradbed.switch.reference.tables import (
     SelectorGroup,
 )
 from gradbed.switch.reference.tokens import preprocess, tokens
-from gradbed.switch.reference.types import RecordType, ValueType, base_of, bits_of
 from gradbed.switch.reference.v1model import (
     DROP_PORT,
     PacketIn,
@@ -45,7 +44,7 @@ from gradbed.switch.reference.v1model import (
     get,
     put,
 )
-from gradbed.switch.reference.values import Composite, Value, copied, default
+from gradbed.switch.reference.values import Composite, RecordType, Value, ValueType, base_of, bits_of, copied, default
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 MAX_PASSES = 10_000

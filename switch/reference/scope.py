@@ -12,8 +12,17 @@ from typing import Any
 
 from gradbed.switch.reference import syntax as x
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import BitsType, StackType, ValueType, base_of
-from gradbed.switch.reference.values import Composite, RuntimeHeader, RuntimeUnion, Value, default
+from gradbed.switch.reference.values import (
+    BitsType,
+    Composite,
+    RuntimeHeader,
+    RuntimeUnion,
+    StackType,
+    Value,
+    ValueType,
+    base_of,
+    default,
+)
 
 Cell = list[Value]
 """One value, at index 0."""

@@ -9,7 +9,7 @@ from gradbed.switch.reference.expressions import ExpressionInterpreter
 from gradbed.switch.reference.scope import Cell, CellLValue, Environment, TypedExpression
 from gradbed.switch.reference.tables import RangeMatcher
 from gradbed.switch.reference.tokens import ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     INTEGER,
     VOID,
     ApplyResultType,
@@ -18,8 +18,9 @@ from gradbed.switch.reference.types import (
     ValueType,
     base_of,
     bits_of,
+    copied,
+    default,
 )
-from gradbed.switch.reference.values import copied, default
 
 MAX_ROUNDS = 1 << 20
 

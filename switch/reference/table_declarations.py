@@ -28,13 +28,14 @@ from gradbed.switch.reference.tables import (
     RuntimeTable,
 )
 from gradbed.switch.reference.tokens import Position, ProgramError
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     BlockType,
     ExternType,
+    Value,
     ValueType,
     bits_of,
+    copied,
 )
-from gradbed.switch.reference.values import Value, copied
 
 PATH = "path of this instance"
 """In a scope: what goes before the names of what it declares. No program has a name with a blank."""

@@ -10,18 +10,24 @@ from typing import Any
 from gradbed.switch.reference.checksums import ALGORITHMS, to_bytes
 from gradbed.switch.reference.expressions import ParserFailure, UndefinedOperation
 from gradbed.switch.reference.tables import RuntimeActionCall, RuntimeEntry, RuntimeTable, SelectorGroup
-from gradbed.switch.reference.types import (
+from gradbed.switch.reference.values import (
     BOOLEAN,
     BitsType,
+    Composite,
     ExternType,
     RecordType,
+    RuntimeHeader,
+    Value,
     ValueType,
     VarbitType,
+    VarbitValue,
     base_of,
+    bit_parts,
     bits_of,
+    default,
+    joined,
     size_in_bits,
 )
-from gradbed.switch.reference.values import Composite, RuntimeHeader, Value, VarbitValue, bit_parts, default, joined
 
 DROP_PORT = 511
 GREEN, YELLOW, RED = 0, 1, 2

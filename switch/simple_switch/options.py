@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradbed.common.errors import UserError
-from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.addresses import ServerTls
 from gradbed.switch.shims.command_line import CommandLine, Option, parse, usage
 
 DEFAULT_GRPC_ADDRESS = "127.0.0.1:9559"

@@ -18,7 +18,6 @@ from finsy.proto import p4i, p4r
 
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.device import ActionCall, EntryCall, GroupReference, MemberReference
-from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.calls import (
     ActionCodec,
     ActionSet,
@@ -37,8 +36,9 @@ from gradbed.switch.p4runtime.status import (
     not_found,
     unimplemented,
 )
+from gradbed.switch.p4runtime.values import decode_unsigned, encode_unsigned
 from gradbed.switch.state import abi
-from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, number_of
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord, check, number_of
 
 # ---- Members and groups in the runtime library ----
 
@@ -206,7 +206,7 @@ class ProfileCodec:
         if kind is None or not getattr(message, kind):
             return None
         if kind == "watch_port":
-            return WatchPort(kind, bytestrings.decode(message.watch_port, self._port_width_bits))
+            return WatchPort(kind, decode_unsigned(message.watch_port, self._port_width_bits))
         if not 0 <= message.watch < 1 << self._port_width_bits:
             raise invalid(f"watch {message.watch} is no port")
         return WatchPort(kind, message.watch)
@@ -216,7 +216,7 @@ class ProfileCodec:
         if watch is None:
             return
         if watch.kind == "watch_port":
-            message.watch_port = bytestrings.encode(watch.port)
+            message.watch_port = encode_unsigned(watch.port)
         else:
             message.watch = watch.port
 

@@ -20,8 +20,8 @@ from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import invalid, not_found, unimplemented
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.runtime.library import STATE_HEADERS
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord
 from gradbed.switch.state.base import EntityKind
-from gradbed.switch.state.record import StateAccessor, SwitchRecord
 
 # ---- What an extern is ----
 

@@ -19,8 +19,8 @@ from gradbed.switch.device import MeterCounts, MeterRates
 from gradbed.switch.p4runtime.status import invalid
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.state import abi
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord, checked_index, number_of
 from gradbed.switch.state.base import CellArray, CellEntries
-from gradbed.switch.state.record import StateAccessor, SwitchRecord, checked_index, number_of
 
 # ---- Cells in the runtime library ----
 

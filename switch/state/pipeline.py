@@ -21,10 +21,10 @@ from gradbed.switch.p4runtime.packet_io import ControllerHeader, controller_head
 from gradbed.switch.p4runtime.status import RequestError, invalid
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.state.action_profiles import ProfileCodec
+from gradbed.switch.state.device import KINDS, objects_of
 from gradbed.switch.state.digests import DigestCodec
 from gradbed.switch.state.meters import MeterSpec
 from gradbed.switch.state.replication import Widths, widths_bits_of
-from gradbed.switch.state.switch_state import KINDS, objects_of
 from gradbed.switch.state.table_state import TableCodec
 
 Build = Callable[[dict[str, Any]], Program]

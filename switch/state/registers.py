@@ -14,8 +14,8 @@ from gradbed.switch.bmv2_json.model import ProgramModel, words_of
 from gradbed.switch.p4runtime.status import RequestError
 from gradbed.switch.p4runtime.values import CellCodec, Translations, cell_codec
 from gradbed.switch.state import abi
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord, check, checked_index, number_of
 from gradbed.switch.state.base import CellArray, CellEntries
-from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, checked_index, number_of
 
 # ---- Cells in the runtime library ----
 

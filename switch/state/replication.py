@@ -15,9 +15,9 @@ from finsy.proto import p4r
 
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.device import Replica
-from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import RequestError, exists_already, invalid, not_found, unimplemented
+from gradbed.switch.p4runtime.values import decode_unsigned, encode_unsigned
 from gradbed.switch.runtime.library import ENGINE_HEADERS
 from gradbed.switch.state.base import EntityKind
 
@@ -131,7 +131,7 @@ def _decode(message: Any, widths_bits: Widths) -> Replica:
             raise invalid(f"port {port} does not fit in {widths_bits.port} bits")
         return Replica(port, instance)
     try:
-        return Replica(bytestrings.decode(message.port, widths_bits.port), instance)
+        return Replica(decode_unsigned(message.port, widths_bits.port), instance)
     except RequestError as error:
         raise RequestError(error.code, f"port of a replica: {error.message}") from None
 
@@ -141,7 +141,7 @@ def _canonical(message: Any) -> Any:
     if message.WhichOneof("port_kind") == "egress_port":
         replica.egress_port = message.egress_port
     else:
-        replica.port = bytestrings.encode(int.from_bytes(message.port, "big"))
+        replica.port = encode_unsigned(int.from_bytes(message.port, "big"))
     return replica
 
 

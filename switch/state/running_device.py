@@ -14,12 +14,11 @@ from gradbed.switch.p4runtime.status import RequestError, denied, failed_precond
 from gradbed.switch.state.action_profile_entities import ActionProfileGroups, ActionProfileMembers
 from gradbed.switch.state.action_profiles import ProfileState
 from gradbed.switch.state.base import EntityKind
-from gradbed.switch.state.device import Device, DigestCallback
+from gradbed.switch.state.device import KINDS, Device, DigestCallback
 from gradbed.switch.state.digests import DigestEntries, DigestLists, Send
 from gradbed.switch.state.direct_resources import DirectCounterEntries, DirectMeterEntries
 from gradbed.switch.state.pipeline import ForwardingPipeline
 from gradbed.switch.state.replication import PacketReplicationEngine
-from gradbed.switch.state.switch_state import KINDS
 from gradbed.switch.state.table_entries import TableEntries
 
 # ---- Entities under one pipeline ----

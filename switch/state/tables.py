@@ -21,8 +21,8 @@ from gradbed.switch.device import (
     StateFull,
 )
 from gradbed.switch.state import abi
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord, check
 from gradbed.switch.state.meters import MeterCells
-from gradbed.switch.state.record import StateAccessor, SwitchRecord, check
 
 _DEFAULT_HANDLE = -1
 

@@ -26,8 +26,8 @@ from gradbed.switch.p4runtime.roles import Role
 from gradbed.switch.p4runtime.status import exhausted, exists_already
 from gradbed.switch.p4runtime.values import Translations
 from gradbed.switch.state import abi
+from gradbed.switch.state.abi import StateAccessor, SwitchRecord, check, number_of
 from gradbed.switch.state.base import EntityKind, known
-from gradbed.switch.state.record import StateAccessor, SwitchRecord, check, number_of
 
 # ---- Members in the runtime library ----
 

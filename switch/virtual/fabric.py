@@ -19,8 +19,8 @@ from gradbed.switch.engine import Engine
 from gradbed.switch.engine_fabric import EngineFabric
 from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig
 from gradbed.switch.state.pipeline import Build, Pipelines
-from gradbed.switch.virtual import traffic
-from gradbed.switch.virtual.interface import HostInterface
+from gradbed.switch.virtual import ports as traffic
+from gradbed.switch.virtual.ports import HostInterface
 from gradbed.switch.virtual.target import LocalTarget
 
 # ---- Which switches are simulated on one thread ----

@@ -19,7 +19,7 @@ from gradbed.switch.bmv2_json.model import KeyField, ProgramModel
 from gradbed.switch.p4runtime.device_config import bmv2_json
 from gradbed.switch.p4runtime.status import update_errors
 from gradbed.switch.simple_switch.basics import ask_basics
-from gradbed.switch.simple_switch.cli import values
+from gradbed.switch.simple_switch.cli import arguments as values
 from gradbed.switch.simple_switch.cli.arguments import CommandError, ProgramCatalogue
 
 ROLE = "simple_switch_CLI"

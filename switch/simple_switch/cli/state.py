@@ -7,7 +7,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.switch.simple_switch.cli import values
+from gradbed.switch.simple_switch.cli import arguments as values
 from gradbed.switch.simple_switch.cli.arguments import CommandError, expect, integer
 from gradbed.switch.simple_switch.cli.tables import TableCommands, key_of
 

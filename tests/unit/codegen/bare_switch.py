@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gradbed.common.c_headers import CHeaders
 from gradbed.switch.codegen import BuiltProgram
 from gradbed.switch.runtime.library import RUNTIME_DIR
-from gradbed.switch.state.switch_state import SwitchState
+from gradbed.switch.state.device import SwitchState
 
 HEADROOM = 4096
 

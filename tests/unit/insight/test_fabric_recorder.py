@@ -10,8 +10,15 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.switch.fabric import Fabric, serve_commands
 from gradbed.switch.fabric_config import FabricConfig
-from gradbed.switch.insight.recorder import InstrumentedProgram, TraceRecording, read_recording
-from gradbed.switch.insight.records import Begin, SwitchPass, read_entries, switch_passes
+from gradbed.switch.insight.recorder import (
+    Begin,
+    InstrumentedProgram,
+    SwitchPass,
+    TraceRecording,
+    read_entries,
+    read_recording,
+    switch_passes,
+)
 from tests.unit.insight import tracing
 
 FRAME = bytes([5]).ljust(64, b"\0")

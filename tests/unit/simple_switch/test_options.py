@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.addresses import ServerTls
 from gradbed.switch.simple_switch.options import Answered, SwitchOptions, read_options
 
 

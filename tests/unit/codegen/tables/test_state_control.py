@@ -16,7 +16,7 @@ from gradbed.switch.device import (
     MeterRates,
     StillReferenced,
 )
-from gradbed.switch.state.switch_state import SwitchState
+from gradbed.switch.state.device import SwitchState
 from tests.unit.codegen import program_maker as make
 from tests.unit.codegen.bare_switch import BareSwitch
 from tests.unit.codegen.tables.test_state import counting_program, direct_program

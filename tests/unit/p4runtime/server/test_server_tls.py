@@ -13,7 +13,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from gradbed.common.errors import UserError
 from gradbed.switch.server import P4RuntimeServer
-from gradbed.switch.server.server_tls import ServerTls
+from gradbed.switch.server.addresses import ServerTls
 from tests.unit.p4runtime.certificates import DAY, Authority
 from tests.unit.p4runtime.fake_device import FakeDevice, FakeProgram
 

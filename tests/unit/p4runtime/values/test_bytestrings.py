@@ -7,23 +7,29 @@ from finsy.proto import p4d, p4t
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradbed.switch.p4runtime import bytestrings
 from gradbed.switch.p4runtime.status import RequestError, StatusCode
-from gradbed.switch.p4runtime.values import Translations, cell_codec
+from gradbed.switch.p4runtime.values import (
+    Translations,
+    cell_codec,
+    decode_signed,
+    decode_unsigned,
+    encode_signed,
+    encode_unsigned,
+)
 
 
 @given(st.data())
 def test_unsigned_round_trip(data: st.DataObject) -> None:
     width_bits = data.draw(st.integers(1, 300))
     value = data.draw(st.integers(0, (1 << width_bits) - 1))
-    text = bytestrings.encode(value)
+    text = encode_unsigned(value)
     assert len(text) == max(1, -(-value.bit_length() // 8))
-    assert bytestrings.decode(text, width_bits) == value
+    assert decode_unsigned(text, width_bits) == value
     padding = bytes(data.draw(st.integers(0, 40)))
-    assert bytestrings.decode(padding + text, width_bits) == value
+    assert decode_unsigned(padding + text, width_bits) == value
 
 
-@pytest.mark.parametrize("decode", [bytestrings.decode, bytestrings.decode_signed])
+@pytest.mark.parametrize("decode", [decode_unsigned, decode_signed])
 def test_no_value_is_empty(decode: Callable[[bytes, int], int]) -> None:
     """P4Runtime specification, "Bytestrings": at least one byte."""
     with pytest.raises(RequestError) as caught:
@@ -35,10 +41,10 @@ def test_no_value_is_empty(decode: Callable[[bytes, int], int]) -> None:
 def test_signed_round_trip(data: st.DataObject) -> None:
     width_bits = data.draw(st.integers(1, 300))
     value = data.draw(st.integers(-(1 << (width_bits - 1)), (1 << (width_bits - 1)) - 1))
-    text = bytestrings.encode_signed(value)
-    assert bytestrings.decode_signed(text, width_bits) == value
+    text = encode_signed(value)
+    assert decode_signed(text, width_bits) == value
     sign = b"\xff" if value < 0 else b"\x00"
-    assert bytestrings.decode_signed(sign * 3 + text, width_bits) == value
+    assert decode_signed(sign * 3 + text, width_bits) == value
     # Shortest: a byte less would change the value.
     assert len(text) == 1 or int.from_bytes(text[1:], "big", signed=True) != value
 
@@ -61,10 +67,10 @@ def test_signed_round_trip(data: st.DataObject) -> None:
 )
 def test_unsigned_examples(width_bits: int, text: bytes, value: int | None) -> None:
     if value is not None:
-        assert bytestrings.decode(text, width_bits) == value
+        assert decode_unsigned(text, width_bits) == value
         return
     with pytest.raises(RequestError) as caught:
-        bytestrings.decode(text, width_bits)
+        decode_unsigned(text, width_bits)
     assert caught.value.code == StatusCode.OUT_OF_RANGE
 
 
@@ -83,11 +89,11 @@ def test_unsigned_examples(width_bits: int, text: bytes, value: int | None) -> N
 )
 def test_signed_examples(width_bits: int, text: bytes, value: int | None, canonical: bool) -> None:
     if value is not None:
-        assert bytestrings.decode_signed(text, width_bits) == value
-        assert (bytestrings.encode_signed(value) == text) is canonical
+        assert decode_signed(text, width_bits) == value
+        assert (encode_signed(value) == text) is canonical
         return
     with pytest.raises(RequestError) as caught:
-        bytestrings.decode_signed(text, width_bits)
+        decode_signed(text, width_bits)
     assert caught.value.code == StatusCode.OUT_OF_RANGE
 
 

@@ -16,7 +16,7 @@ from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.virtual.context import VirtualContext, VirtualInterface
 from gradbed.hosts.systems.aggregation.worker.library import UNUSUAL
 from gradbed.hosts.systems.aggregation.worker.server_exchange import FastPathResult, RoundFrames, ServerExchange
-from gradbed.switch.virtual.interface import HostInterface
+from gradbed.switch.virtual.ports import HostInterface
 
 LINK = {"rate_mbps": 100, "delay_us": 50, "queue_packets": 100}
 WORKLOAD = {"kind": "synthetic", "workers": 4, "values": 7001, "rounds": 3, "window_fragments": 16}
