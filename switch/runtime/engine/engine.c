@@ -24,11 +24,13 @@ enum {
     READY_SOCKETS = 64,
     NO_WAIT_NS = 2000,              /* going to sleep and waking up takes longer than that */
     QUIESCE_POLL_NS = 200000,
-    EVENTS_BEFORE_WINDOWS = 2048,
-    FEWEST_EVENTS_IN_WINDOWS = 24,  /* to wait for each other costs as much as some events */
-    MOMENTS_OF_A_LOOK = 1024,       /* at the clock on the wall */
-    PAUSED = 1,
+    EVENTS_BEFORE_LOOKAHEAD = 2048,
+    FEWEST_EVENTS_IN_LOOKAHEAD = 24, /* waiting for each other costs as much as some events */
+    TIMESTAMPS_PER_CLOCK_READ = 1024,
 };
+
+/* How a run of the manual clock stands; a negative errno value if it failed. */
+enum { DONE, PAUSED, RUNNING };
 
 uint64_t real_clock(void) {
     struct timespec now;
@@ -261,11 +263,11 @@ int gb_engine_quiesce(struct gb_engine *engine, uint64_t timeout_ns) {
 
 /* ---- The manual clock ---- */
 
-static bool outside_waits(const struct gb_engine *engine) {
+static bool host_waits(const struct gb_engine *engine) {
     return engine->host_event_waits || lps_due_order(engine) != UINT64_MAX;
 }
 
-/* How long events take by the clock on the wall. */
+/* Wall-clock time of events. */
 struct pace { uint64_t since_ns, fired; };
 
 static uint64_t timers_fired(const struct gb_engine *engine) {
@@ -279,39 +281,85 @@ static struct pace pace_begin(const struct gb_engine *engine) {
     return (struct pace){real_clock(), timers_fired(engine)};
 }
 
-/* Of one since then; 0: there was none. */
+/* Wall-clock time of one event since then; 0 if there was none. */
 static double pace_ns(const struct gb_engine *engine, const struct pace *pace) {
     uint64_t fired = timers_fired(engine) - pace->fired;
     return fired ? (double)(real_clock() - pace->since_ns) / (double)fired : 0;
 }
 
-/* Work on events up to until_ns as a data plane does that slept until then; or, with for_outside, as one that is never
- * late, until somebody outside has to act and everything at that time is done; PAUSED before that, when a moment is over
- * and nobody has to act. -ELOOP after max_events; with for_outside, of one time. */
-static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
-    uint64_t pause_ns = for_outside ? real_clock() + GB_MOST_RUN_NS : UINT64_MAX, moments = 0;
-    bool may_have_windows = for_outside && engine->lp_count > 1;
-    uint64_t before_windows = engine->events_before_lookahead << engine->lookahead_put_off;
-    struct pace alone = may_have_windows ? pace_begin(engine) : (struct pace){0};
-    for (uint64_t events = 0;; events++) {
-        if (events == max_events)
+/* One run of the manual clock. `events` counts those since it began; with for_hosts, those of the current time. */
+struct run {
+    uint64_t until_ns, max_events, events;
+    bool for_hosts;                 /* stop when a host or controller has to act */
+    uint64_t pause_ns, timestamps;  /* the wall clock's time to pause at, looked up every TIMESTAMPS_PER_CLOCK_READ */
+    bool may_look_ahead;
+    uint64_t events_before_lookahead;
+    struct pace pace;               /* outside lookahead windows */
+};
+
+static struct run run_begin(const struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_hosts) {
+    struct run run = {.until_ns = until_ns, .max_events = max_events, .for_hosts = for_hosts, .pause_ns = UINT64_MAX};
+    if (!for_hosts)
+        return run;
+    run.pause_ns = real_clock() + GB_MOST_RUN_NS;
+    run.may_look_ahead = engine->lp_count > 1;
+    run.events_before_lookahead = engine->events_before_lookahead << engine->lookahead_put_off;
+    if (run.may_look_ahead)
+        run.pace = pace_begin(engine);
+    return run;
+}
+
+/* Work on events in lookahead windows, if they pay; RUNNING if this thread goes on. */
+static int run_lookahead(struct gb_engine *engine, struct run *run) {
+    /* Deadlocks are looked for between windows. */
+    bool watch = engine->has_pfc && engine->watch_ns < run->until_ns;
+    uint64_t until_ns = watch ? engine->watch_ns : run->until_ns;
+    int outcome = lookahead_run(engine, until_ns, run->max_events, pace_ns(engine, &run->pace));
+    if (outcome < 0)
+        return outcome;
+    bool watched = watch && engine->now_ns >= engine->watch_ns;
+    run->events_before_lookahead =
+        watched || outcome == 2 ? 0 : engine->events_before_lookahead << engine->lookahead_put_off;
+    run->pace = pace_begin(engine);
+    return outcome && !host_waits(engine) && real_clock() > run->pause_ns ? PAUSED : RUNNING;
+}
+
+/* Before each event of a run for hosts. */
+static int run_check(struct gb_engine *engine, struct run *run) {
+    if (engine->has_pfc && engine->now_ns >= engine->watch_ns && pfc_watch(engine))
+        return -EDEADLK;
+    if (run->may_look_ahead && run->events_before_lookahead-- == 0 && !host_waits(engine))
+        return run_lookahead(engine, run);
+    return RUNNING;
+}
+
+/* Nothing more is due up to until_ns. */
+static int run_end(struct gb_engine *engine, const struct run *run, const struct logical_process *next) {
+    if (run->for_hosts && !next && engine->has_pfc && pfc_deadlock(engine, NULL, 0))
+        return -EDEADLK;
+    if (run->until_ns != UINT64_MAX)
+        engine->now_ns = run->until_ns;
+    return DONE;
+}
+
+/* Time goes on in a run for hosts; whether to pause before. */
+static bool run_to_next_time(struct run *run) {
+    run->events = 0;
+    return ++run->timestamps % TIMESTAMPS_PER_CLOCK_READ == 0 && real_clock() > run->pause_ns;
+}
+
+/* Work on events up to until_ns as a data plane does that slept until then. With for_hosts, work on each as it is due,
+ * until a host or controller has to act and everything at that time is done; PAUSED before that, between two times, once it
+ * took long on the wall clock. -ELOOP after max_events; with for_hosts, of one time. */
+static int run_events(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_hosts) {
+    struct run run = run_begin(engine, until_ns, max_events, for_hosts);
+    for (;; run.events++) {
+        if (run.events == max_events)
             return -ELOOP;
-        if (for_outside && engine->has_pfc && engine->now_ns >= engine->watch_ns && pfc_watch(engine))
-            return -EDEADLK;
-        if (may_have_windows && before_windows-- == 0 && !outside_waits(engine)) {
-            /* Deadlocks are looked for between windows. */
-            bool watch = engine->has_pfc && engine->watch_ns < until_ns;
-            int outcome =
-                lookahead_run(engine, watch ? engine->watch_ns : until_ns, max_events, pace_ns(engine, &alone));
-            if (outcome < 0)
-                return outcome;
-            bool watched = watch && engine->now_ns >= engine->watch_ns;
-            before_windows = watched || outcome == 2 ? 0 : engine->events_before_lookahead << engine->lookahead_put_off;
-            alone = pace_begin(engine);
-            if (outcome && !outside_waits(engine) && real_clock() > pause_ns)
-                return PAUSED;
-        }
-        engine->clock_ns = for_outside ? engine->now_ns : until_ns;
+        int outcome = for_hosts ? run_check(engine, &run) : RUNNING;
+        if (outcome != RUNNING)
+            return outcome;
+        engine->clock_ns = for_hosts ? engine->now_ns : until_ns;
         struct packet *packet = list_pop(&engine->ready);
         if (packet) {
             work_on_packet(engine, packet);
@@ -319,35 +367,26 @@ static int run(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events,
         }
         struct logical_process *next = lps_next(engine);
         uint64_t next_ns = next ? timer_first(&next->timers)->due_ns : UINT64_MAX;
-        if (next_ns > engine->now_ns && (engine->host_event_waits || lps_wait(engine))) {
-            /* Everything of this moment has happened. */
-            if (collectives_act(engine, for_outside ? lps_due_order(engine) : UINT64_MAX))
+        bool time_is_done = next_ns > engine->now_ns;
+        if (time_is_done && (engine->host_event_waits || lps_wait(engine))) {
+            if (collectives_act(engine, for_hosts ? lps_due_order(engine) : UINT64_MAX))
                 continue;
-            if (for_outside && outside_waits(engine))
-                break;
+            if (for_hosts && host_waits(engine))
+                return DONE;
         }
-        if (next_ns > until_ns || !next) {
-            if (for_outside && !next && engine->has_pfc && pfc_deadlock(engine, NULL, 0))
-                return -EDEADLK;
-            if (until_ns != UINT64_MAX)
-                engine->now_ns = until_ns;
-            break;
-        }
-        if (for_outside) {
-            if (next_ns > engine->now_ns) {
-                events = 0;
-                if (++moments % MOMENTS_OF_A_LOOK == 0 && real_clock() > pause_ns)
-                    return PAUSED;
-            }
+        if (!next || next_ns > until_ns)
+            return run_end(engine, &run, next);
+        if (for_hosts) {
+            if (time_is_done && run_to_next_time(&run))
+                return PAUSED;
             engine->clock_ns = next_ns;
         }
         fire_next(engine, next);
     }
-    return 0;
 }
 
-static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_outside) {
-    int outcome = run(engine, until_ns, max_events, for_outside);
+static int advance(struct gb_engine *engine, uint64_t until_ns, uint64_t max_events, bool for_hosts) {
+    int outcome = run_events(engine, until_ns, max_events, for_hosts);
     engine->manual_ns = engine->now_ns;
     lps_set_now(engine, engine->now_ns);
     engine_flush(engine);
@@ -422,8 +461,8 @@ struct gb_engine *gb_engine_create(int manual_clock, uint32_t lps) {
     engine->receive_large = receive_batch_create(true);
     bool partitioned = lps_create(engine, lps);
     engine->manual_clock = manual_clock;
-    engine->events_before_lookahead = EVENTS_BEFORE_WINDOWS;
-    engine->fewest_events_in_lookahead = FEWEST_EVENTS_IN_WINDOWS;
+    engine->events_before_lookahead = EVENTS_BEFORE_LOOKAHEAD;
+    engine->fewest_events_in_lookahead = FEWEST_EVENTS_IN_LOOKAHEAD;
     engine->netlink_fd = -1;
     engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     engine->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
