@@ -178,7 +178,7 @@ class Parts:
             return self._kind(self._session, self._switch, found[0])
         if found:
             raise UserError(f"{self._what} {name!r} may be {' or '.join(found)}")
-        from gradbed.common.suggestion import suggestion
+        from gradbed.common.errors import suggestion
 
         short = [*self._names, *(each.rpartition(".")[2] for each in self._names)]
         raise UserError(f"the program of {self._switch} has no {self._what} {name!r}{suggestion(name, short)}")

@@ -29,7 +29,7 @@ class Members(dict[str, Any]):
         self._kind = kind
 
     def __missing__(self, name: str) -> Any:
-        from gradbed.common.suggestion import suggestion
+        from gradbed.common.errors import suggestion
 
         raise UserError(f"the network has no {self._kind} {name!r}{suggestion(name, list(self))}")
 
@@ -56,7 +56,7 @@ class Link:
             rate_mbps: The rate.
             **fields: delay_us, loss, duplicate, queue_packets, jitter_us, reorder.
         """
-        from gradbed.common.suggestion import suggestion
+        from gradbed.common.errors import suggestion
 
         known = self._session.link_model(self.a, self.b)
         for name in fields:
@@ -171,7 +171,7 @@ def up(
         with open_session(order) as session:
             yield Network(session, found)
     else:
-        from gradbed.common.scratch import scratch_folder
+        from gradbed.common.resources import scratch_folder
         from gradbed.experiments.sessions.virtual import open_session_of
 
         with scratch_folder() as folder, open_session_of(order, folder) as session:

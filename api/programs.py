@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.files import kept_text
 
 
 @dataclass(frozen=True)
@@ -54,3 +53,16 @@ class Program:
 def as_program(given: Program | str | Path) -> Program:
     """Return a program; of a path, that program with the entries beside it."""
     return given if isinstance(given, Program) else Program(given)
+
+
+def kept_text(kind: str, text: str, suffix: str) -> Path:
+    """Return a file with this text, made if it does not exist: studies take files where programs have values."""
+    from gradbed.common.store import cache_dir, digest_of, make_cache_folder
+
+    path = cache_dir() / kind / f"{digest_of([text])}{suffix}"
+    if not path.exists():
+        make_cache_folder(path.parent)
+        scratch = path.with_name(f".{path.name}")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    return path

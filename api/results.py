@@ -138,7 +138,7 @@ class Results:
 
         for column in (x, y, *([series] if series else [])):
             if column not in self.frame.columns:
-                from gradbed.common.suggestion import suggestion
+                from gradbed.common.errors import suggestion
 
                 raise UserError(f"these results have no column {column!r}{suggestion(column, list(self.frame))}")
         try:

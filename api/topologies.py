@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
-from gradbed.files import kept_text
+from gradbed.programs import kept_text
 
 if TYPE_CHECKING:
     import networkx

@@ -1,4 +1,4 @@
-"""Who asked root to run this: with sudo, the person whose files the results should be."""
+"""The caller: the user behind sudo, to whom results should belong."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ class Caller:
     gid: int
 
     def own(self, path: Path) -> None:
-        """Give a file, or a folder and all in it, to the caller; symbolic links are not followed. What cannot be
-        given away (some shared folders know one owner only) stays as it is."""
+        """Change the owner of a file, or of a folder and all in it, to the caller; symbolic links are not followed.
+
+        Files whose owner cannot be changed (some shared folders have only one) stay as they are.
+        """
         with contextlib.suppress(OSError):
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
         for _, folders, files, descriptor in os.fwalk(path, onerror=None):
@@ -30,7 +32,7 @@ class Caller:
     def become(self) -> None:
         """Let this process, threads and children included, act as the caller; `as_root` is the way back.
 
-        For the person's own program, whose files should be theirs. It is no protection against that program.
+        For the user's own programs, whose files should be theirs. It is no protection against such a program.
         """
         try:
             entry = pwd.getpwuid(self.uid)

@@ -1,10 +1,13 @@
-"""Read capture files: pcap (https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html), and pcapng
-(draft-ietf-opsawg-pcapng) with all of its blocks that hold packets, and any number of sections."""
+"""Read and write capture files.
+
+Read are pcap (draft-ietf-opsawg-pcap), and pcapng (draft-ietf-opsawg-pcapng) with all of its packet blocks and any
+number of sections. Written is pcapng.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -216,3 +219,54 @@ def _content(body: bytes, begin: int, length: int) -> bytes:
     if len(body) - begin < length:
         raise _Damaged(f"its block holds {len(body) - begin} of {length} bytes")
     return body[begin : begin + length]
+
+
+# ---- Writing pcapng ----
+
+INBOUND, OUTBOUND = 1, 2
+"""Values of epb_flags: the direction of a packet, as seen by the owner of the interface."""
+
+_ETHERNET = 1  # LINKTYPE_ETHERNET
+_UNKNOWN_LENGTH, _NO_LIMIT = 2**64 - 1, 0
+_USER_APPLICATION, _NAME, _DESCRIPTION, _FLAGS = 4, 2, 3, 2
+_NANOSECOND_EXPONENT = 9
+
+
+class CaptureInterface(NamedTuple):
+    """An interface of a capture; packets refer to it by number."""
+
+    name: str
+    description: str
+
+
+def file_header(interfaces: Iterable[CaptureInterface]) -> bytes:
+    """Return the section and its interfaces, all Ethernet, with times in nanoseconds."""
+    section = struct.pack("=IHHQ", _BYTE_ORDER_MAGIC, 1, 0, _UNKNOWN_LENGTH)
+    blocks = [_block(_SECTION, section + _encoded_options([(_USER_APPLICATION, b"gradbed")]))]
+    for each in interfaces:
+        options = [
+            (_NAME, each.name.encode()),
+            (_DESCRIPTION, each.description.encode()),
+            (_TIME_RESOLUTION, bytes([_NANOSECOND_EXPONENT])),
+        ]
+        blocks.append(_block(_INTERFACE, struct.pack("=HHI", _ETHERNET, 0, _NO_LIMIT) + _encoded_options(options)))
+    return b"".join(blocks)
+
+
+def packet_block(interface: int, time_ns: int, frame: bytes, flags: int) -> bytes:
+    """Return the block of a whole frame, seen at a time since 1970; flags: INBOUND or OUTBOUND."""
+    head = struct.pack("=IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(frame), len(frame))
+    return _block(_ENHANCED_PACKET, head + _padded(frame) + _encoded_options([(_FLAGS, struct.pack("=I", flags))]))
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("=I", len(body) + 12)
+    return struct.pack("=I", kind) + length + body + length
+
+
+def _encoded_options(options: Iterable[tuple[int, bytes]]) -> bytes:
+    return b"".join(struct.pack("=HH", code, len(value)) + _padded(value) for code, value in options) + bytes(4)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

@@ -9,8 +9,10 @@ import select
 import shutil
 import textwrap
 import traceback
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 
 class UserError(Exception):
@@ -130,3 +132,13 @@ def _folded(line: str, width: int, hang: int) -> str:
 def say(text: str, stream: TextIO, hang: int = 0) -> None:
     """Print sentences, folded if a terminal shows them."""
     print(folded(text, columns(stream), hang), file=stream, flush=True)
+
+
+# ---- Suggestions for unknown words ----
+
+
+def suggestion(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    """Return "; did you mean ...?" if a known word is similar, otherwise the list of known words."""
+    words = list(known)
+    near = get_close_matches(word, words, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(words)}"

@@ -1,8 +1,9 @@
-"""Where the package lies, and objects that are imported by name when they are needed."""
+"""The folder of the package, how its command is called, and lazy imports by name."""
 
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,3 +50,14 @@ def lazy_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return found
 
     return load
+
+
+# ---- Templates ----
+
+FOLDER = "FOLDER"
+"""Placeholder in templates for the folder that they are copied to, as the user has named it."""
+
+
+def with_commands(template: str, folder: Path) -> str:
+    """Replace FOLDER, and `./gradbed` by COMMAND, so that the commands in a template can be typed as they are."""
+    return template.replace("./gradbed ", f"{COMMAND} ").replace(FOLDER, shlex.quote(str(folder)))

@@ -1,9 +1,4 @@
-"""Which account of this machine is at the other end of a TCP connection over loopback.
-
-All accounts reach loopback addresses, and TCP has no SO_PEERCRED. But the kernel knows who owns each of its sockets:
-it is asked for the one whose two addresses are those of the connection the other way round (sock_diag(7); where a
-kernel has no such interface, /proc/net/tcp of proc(5)).
-"""
+"""The account of this machine at the other end of a TCP connection over loopback."""
 
 from __future__ import annotations
 
@@ -36,10 +31,10 @@ _NO_COOKIE = b"\0\0\0\0" + b"\xff" * 8
 
 
 class LoopbackPeers:
-    """Connections of one network namespace: this thread's when it is made.
+    """Find the owners of TCP connections in one network namespace: that of the thread that makes the object.
 
-    Who closes a socket loses it, and the kernel then names root as the owner of what is left of the connection: such
-    a connection has no owner here.
+    After a socket is closed the kernel names root as the owner of the rest of its connection; here such a connection
+    has no owner.
     """
 
     def __init__(self) -> None:
@@ -68,10 +63,10 @@ class LoopbackPeers:
         return found if found is not None else self._looked_up(*ends)
 
     def refuses(self, client: Address, server: Address) -> str | None:
-        """Why a client of this address gets nothing, in a line; None if it may have all.
+        """Return why a client of this address is refused, in one line; None if it is accepted.
 
-        Over loopback this process's account and root may, and with sudo its caller. What comes from elsewhere
-        was let in by the address to listen at.
+        Over loopback the account of this process, root, and the caller of sudo are accepted. Other addresses are
+        accepted: that they can connect was decided by the address to listen at.
         """
         if not is_loopback(client[0]):
             return None
@@ -123,7 +118,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _plain(place: Address) -> tuple[bytes, int]:
-    """Packed; IPv6's form of an IPv4 address is that address."""
+    """Return a packed address and its port; an IPv4-mapped IPv6 address becomes the IPv4 address."""
     address = ipaddress.ip_address(place[0].partition("%")[0])
     return (getattr(address, "ipv4_mapped", None) or address).packed, place[1]
 
@@ -140,7 +135,7 @@ def _rows(table: int) -> Iterator[tuple[tuple[tuple[bytes, int], tuple[bytes, in
 
 
 def _end(text: str) -> tuple[bytes, int]:
-    """Words of 32 bits in this machine's order, and the port."""
+    """Read an end of a connection in /proc/net/tcp: words of 32 bits in this machine's byte order, and the port."""
     place, _, port = text.partition(":")
     words = [bytes.fromhex(place[at : at + 8]) for at in range(0, len(place), 8)]
     packed = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)

@@ -37,15 +37,14 @@ from gradbed.common.signals import die_with_parent
 from gradbed.controller.config import ControllerConfig
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.jobs import Job, Journal
-from gradbed.controller.core.mailbox import Mailbox
 from gradbed.controller.core.service import LoadedService, load_services
 from gradbed.controller.core.term import Superseded, Term, take_charge
 from gradbed.controller.events import EventJobAdded, EventJobDeleted, EventSwitchConnected, EventSwitchDisconnected
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
-from gradbed.controller.southbound.interface import Message, SwitchStatus
+from gradbed.controller.southbound.interface import Message, QueuedListener, SwitchStatus
 from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.controller.switches import (
     has_openflow,
     load_pipelines,
@@ -100,8 +99,8 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
             on_job_added=self._job_added,
             on_job_deleted=self._job_deleted,
         )
-        self._mailbox = Mailbox(self)
-        self.controller.southbound.listen(self._mailbox)
+        self._southbound_events = QueuedListener(self)
+        self.controller.southbound.listen(self._southbound_events)
         self._rest: RestServer | None = None
 
     def program_switches(self) -> None:
@@ -129,15 +128,15 @@ class GradbedController(app_manager.OSKenApp):  # type: ignore[misc]
         """os-ken calls this when the application ends."""
         if self._rest is not None:
             self._rest.stop()
-        self._mailbox.stop()
+        self._southbound_events.stop()
         self.controller.southbound.stop()
 
     def message(self, switch: str, message: Message) -> None:
-        """Handle a digest or a packet-in of a switch, from the mailbox."""
+        """Handle a digest or a packet-in of a switch, in the thread of `_southbound_events`."""
         self.controller.message(switch, message)
 
     def switch_changed(self, status: SwitchStatus) -> None:
-        """Handle that a switch came or went, from the mailbox."""
+        """Handle that a switch came or went, in the thread of `_southbound_events`."""
         self.controller.switch_changed(status)
         if status.connected:
             self.logger.info("%s runs %s", status.name, status.pipeline)

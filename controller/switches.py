@@ -12,7 +12,7 @@ from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.interface import CounterCell, Southbound, SouthboundListener, SwitchStatus
 from gradbed.controller.southbound.openflow.openflow import OpenFlowSouthbound
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound, time_as_bid
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 
 # ---- Both protocols behind one interface ----
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import require_root
 from gradbed.common.programs import search_path
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.emulation import veth
 from gradbed.emulation.fabric import Fabric
 from gradbed.emulation.size import DESCRIPTORS_OF_A_HOST, require_room

@@ -24,8 +24,7 @@ from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
 from gradbed.controller.entries.commands import not_applied
 from gradbed.controller.entries.document import EntriesError
-from gradbed.controller.entries.planner import EntriesPlanner
-from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.entries.planner import EntriesPlanner, EntriesSettings
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.experiments.configuration.sections import (
     AddressedTopologySection,

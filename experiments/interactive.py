@@ -16,9 +16,9 @@ from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.common.errors import UserError, say
 from gradbed.common.modules import COMMAND
 from gradbed.common.namespaces import require_root
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
-from gradbed.controller.rest.address import unix_path
+from gradbed.controller.rest.client import unix_path
 from gradbed.emulation.size import announce, require_room
 from gradbed.experiments.captures import capturing
 from gradbed.experiments.live.observer import LiveObserver, observed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.entries.planner import EntriesSettings
 from gradbed.experiments.programs import P4_SOURCES, Program
 from gradbed.experiments.setup import NetworkSetup
 from gradbed.experiments.system import System

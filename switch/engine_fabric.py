@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.switch.engine import Capture, Engine, EngineDevice
 from gradbed.switch.fabric_config import CaptureConfig, FabricConfig, InterfaceConfig
 from gradbed.switch.insight.recorder import FabricRecorder, Level

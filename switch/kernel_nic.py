@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradbed.common.closing import Closing
+from gradbed.common.resources import Closing
 from gradbed.switch.engine import Engine
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
 from gradbed.switch.engine.statistics import Patterns

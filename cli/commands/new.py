@@ -14,8 +14,7 @@ from typer.models import CommandInfo
 
 from gradbed.cli import layers
 from gradbed.common.errors import UserError
-from gradbed.common.modules import COMMAND, attribute
-from gradbed.common.templates import with_commands
+from gradbed.common.modules import COMMAND, attribute, with_commands
 from gradbed.experiments.systems import makers
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "program"
@@ -68,7 +67,7 @@ def commands() -> None:
 
 def maker_command(name: str) -> Any:
     """Make the command `gradbed new NAME FOLDER`, whose options are the fields of a model."""
-    from gradbed.cli.model_options import parameters, with_parameters
+    from gradbed.cli.options import parameters, with_parameters
     from gradbed.experiments.configuration.options import complaint, model_options, nested
 
     model: type[BaseModel] = attribute(makers()[name])

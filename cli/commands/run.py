@@ -14,7 +14,7 @@ from typer.models import CommandInfo
 
 from gradbed.cli import layers, options
 from gradbed.cli.commands import ListedGroup
-from gradbed.cli.model_options import every_option, meant, parameters, with_parameters
+from gradbed.cli.options import every_option, meant, parameters, with_parameters
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import ModelOption, complaint, model_options, nested
 from gradbed.experiments.systems import find_system, system_help, systems

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gradbed.common.errors import UserError, say
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, say, suggestion
 from gradbed.experiments.systems import system_help, systems
 from gradbed.experiments.systems.parts import parts_of
 

@@ -55,8 +55,7 @@ def export(
     delay_us: Delay = 0,
 ) -> int:
     """Write a topology as a file: --topology takes the YAML and the GraphML again."""
-    from gradbed.common.errors import UserError
-    from gradbed.common.suggestion import suggestion
+    from gradbed.common.errors import UserError, suggestion
 
     if form not in FORMS:
         raise UserError(f"--format: one of {', '.join(FORMS)}, not {form!r}{suggestion(form, FORMS)}")

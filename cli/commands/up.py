@@ -10,7 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from gradbed.cli import options
-from gradbed.cli.model_options import parameters, with_parameters
+from gradbed.cli.options import parameters, with_parameters
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import complaint, model_options, nested, within
 from gradbed.experiments.custom_program import (

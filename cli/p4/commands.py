@@ -78,8 +78,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, which p4 trace and p4 coverage take.")] = False,
 ) -> int:
     """Show what entries put into the switches of a network; nothing runs. A mistake is one line with its place."""
-    from gradbed.controller.entries.planner import EntriesPlanner
-    from gradbed.controller.entries.settings import EntriesSettings
+    from gradbed.controller.entries.planner import EntriesPlanner, EntriesSettings
     from gradbed.controller.planning.plan import Plan
     from gradbed.controller.planning.routing import shortest_routes
     from gradbed.controller.planning.text import plan_text

@@ -11,7 +11,7 @@ from gradbed.cli.site.sources import ROOT
 from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
 from gradbed.common.modules import FOLDERS
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 
 SETTINGS = ROOT / "mkdocs.yml"
 MARK = "gradbed-docs.txt"

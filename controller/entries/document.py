@@ -14,8 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from gradbed.common.errors import UserError
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, suggestion
 from gradbed.common.yaml_numbers import bounded
 
 _NULL_TAG = "tag:yaml.org,2002:null"

@@ -1,46 +1,64 @@
-"""From files of entries to the plan of a network, and the service of people's own programs, whose switches hold what
-the files say on whatever links are up.
-"""
+"""The plan of a network from files of entries, and the service of people's own programs."""
 
 from __future__ import annotations
 
+import runpy
+import traceback
 from collections.abc import Collection as AnyCollection
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+import yaml
+from pydantic import BaseModel, ConfigDict
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import Service
 from gradbed.controller.entries.collection import Collection
 from gradbed.controller.entries.commands import read_commands
-from gradbed.controller.entries.document import Element, FilePosition, read_document
-from gradbed.controller.entries.function import call_function
+from gradbed.controller.entries.document import Element, FilePosition, parse_document, read_document
 from gradbed.controller.entries.runtime_json import is_runtime_json, read_runtime_json
 from gradbed.controller.entries.sections import Reader
-from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.planning.routing import Routes
-from gradbed.controller.southbound.p4runtime.pipeline import read_p4info
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema, read_p4info
 from gradbed.topo.graph import Switch, Topology
 
+
+class EntriesSettings(BaseModel):
+    """The files with the contents of switches."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    programs: dict[str, Path]
+    """P4Info file of each program."""
+    switches: dict[str, str]
+    """Program of each switch."""
+    files: tuple[Path, ...] = ()
+    """Files for all switches, YAML or Python."""
+    switch_files: dict[str, Path] = {}
+    """Files for single switches: YAML, runtime JSON of p4lang/tutorials, or commands of simple_switch_CLI."""
+    skip_invalid: bool = False
+    """Leave out and log what does not fit the programs, instead of raising an error."""
+
+
+# ---- The plan of a network ----
+
 _latest: list[tuple[object, Plan]] = []
-"""What was asked for last, and its plan: a trial's check, the trial and its controller ask for the same, which may be
-hundreds of thousands of entries."""
+"""The latest request and its plan: a trial's check, the trial and its controller ask for the same plan, which may
+have hundreds of thousands of entries."""
 
 
 def _bytes_of(file: Path) -> bytes | None:
     try:
         return file.read_bytes()
     except OSError:
-        return None  # whoever reads it says why
+        return None  # the reader of the file reports why
 
 
 class EntriesPlanner:
-    """Makes plans of the files of `settings`, for whatever links are up."""
+    """Make plans from the files of `settings`, for the links that are up."""
 
     def __init__(self, settings: EntriesSettings) -> None:
         self._settings = settings
@@ -115,7 +133,7 @@ class EntriesPlanner:
         return collection.plan(program)
 
     def _read(self, file: Path, program: str, reader: Reader, collection: Collection, own: bool = False) -> None:
-        """own: the file is for this switch alone."""
+        """Read a file for one switch. own: the file is for this switch alone."""
         if file.suffix == ".txt":
             read_commands(file, self._p4infos[program], reader.schema, collection)
             return
@@ -148,7 +166,7 @@ class EntriesPlanner:
 
 
 class Traffic(BaseModel, frozen=True, extra="forbid"):
-    """A job asks for nothing: the tables are filled already."""
+    """A request without fields: the tables are filled already."""
 
 
 class Admitted(BaseModel, frozen=True):
@@ -179,3 +197,55 @@ class EntriesService(Service[EntriesSettings, Traffic, Traffic, Admitted]):
 
     def answer(self, number: int, state: Traffic) -> Admitted:
         return Admitted(job=number)
+
+
+# ---- Entries that a function of the user's makes: `entries(topology, p4info)` in a Python file ----
+
+
+NAME = "entries"
+
+
+def call_function(file: Path, topology: Topology, p4info: Any) -> Plan | Element:
+    """Return what the function returns: a plan, or a mapping in the form of a YAML file (an Element then).
+
+    Raises:
+        EntriesError: It raises an exception; with the line of the file.
+    """
+    try:
+        function = runpy.run_path(str(file)).get(NAME)
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except (Exception, SystemExit) as error:
+        raise _place(file, error).error(_described(error)) from None
+    if not callable(function):
+        raise FilePosition(file, 1, 1).error(f"it has no function {NAME}(topology, p4info)")
+    try:
+        found = function(topology, p4info)
+    except (Exception, SystemExit) as error:
+        raise _place(file, error).error(_described(error)) from None
+    if isinstance(found, Plan):
+        return found
+    if not isinstance(found, dict):
+        raise FilePosition(file, 1, 1).error(f"{NAME}() returns a Plan or a mapping, not {type(found).__name__}")
+    try:
+        text = yaml.safe_dump(found, sort_keys=False)
+    except yaml.YAMLError as error:
+        raise FilePosition(file, 1, 1).error(
+            f"{NAME}() returns what entries cannot hold: {_described(error)}"
+        ) from None
+    return parse_document(text, Path(f"{file} ({NAME}() as YAML)"))
+
+
+def _place(file: Path, error: BaseException) -> FilePosition:
+    """Return the innermost line of the file on the way to the exception."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return FilePosition(file, error.lineno or 1, error.offset or 1)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return FilePosition(file, lines[-1] if lines and lines[-1] else 1, 1)
+
+
+def _described(error: BaseException) -> str:
+    text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
+    if isinstance(error, (UserError, SyntaxError)):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import suggestion
 from gradbed.controller.entries.collection import Collection, EntryRates, Precedence
 from gradbed.controller.entries.document import Element
 from gradbed.controller.entries.values import Values, Variables, parse_match, parse_param

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import suggestion
 from gradbed.controller.entries.document import Element
 from gradbed.controller.planning.plan import Lpm, Match, Range, Ternary
 from gradbed.controller.planning.routing import Routes, prefix_routes, prefixes_behind

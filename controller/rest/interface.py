@@ -18,12 +18,58 @@ from gradbed.common.errors import UserError
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.planning.routing import link_name
 from gradbed.controller.planning.text import plan_text
-from gradbed.controller.rest import examples
-from gradbed.controller.rest.bodies import OF_BODIES, strict
-from gradbed.controller.rest.errors import OF_SWITCHES, errors_in_one_line, problems
+from gradbed.controller.rest.middleware import BODY_STATUSES, SWITCH_STATUSES, errors_in_one_line, problems, strict
+from gradbed.topo.generators import star
 from gradbed.topo.graph import Topology
+from gradbed.topo.link import LinkModel
 
-# ---- How it describes itself ----
+# ---- Examples in the description: the answers on the network star:2 ----
+
+
+_TOPOLOGY_EXAMPLE: dict[str, Any] = star(2, LinkModel(rate_bps=20_000_000)).model_dump(mode="json", by_alias=True)
+
+_LINK_STATE_EXAMPLE: dict[str, Any] = {"a": "h2", "b": "s1", "up": True}
+
+_LINKS_EXAMPLE = [{"a": "h1", "b": "s1", "up": True}, _LINK_STATE_EXAMPLE]
+
+_SWITCHES_EXAMPLE = [{"name": "s1", "number": 1, "connected": True, "pipeline": "forward 1", "error": None}]
+
+_COUNTERS_EXAMPLE = {"port_in": [{"index": 2, "packets": 5, "bytes": 7270}], "port_out": []}
+
+_REGISTER_EXAMPLE = [{"index": 2, "value": 7}]
+
+_DIFFERENCES_EXAMPLE: list[str] = []  # the switch holds its part of the plan
+
+_PLAN_EXAMPLE = {
+    "switches": {
+        "s1": {
+            "program": "forward",
+            "entries": [
+                {
+                    "table": "ipv4_routes",
+                    "match": {"hdr.ipv4.dst_addr": {"value": 167772162, "prefix_bits": 32}},
+                    "action": "forward",
+                    "params": {"port": 1, "dst_mac": 2199191027714},
+                },
+                {
+                    "table": "ipv4_routes",
+                    "match": {"hdr.ipv4.dst_addr": {"value": 167772163, "prefix_bits": 32}},
+                    "action": "forward",
+                    "params": {"port": 2, "dst_mac": 2199191027715},
+                },
+            ],
+        }
+    }
+}
+
+_PLAN_TEXT_EXAMPLE = """s1: forward (p4), 2 entries
+  ipv4_routes
+    ipv4.dst_addr=10.0.0.2/32 -> forward(port=1, dst_mac=02:00:0a:00:00:02)
+    ipv4.dst_addr=10.0.0.3/32 -> forward(port=2, dst_mac=02:00:0a:00:00:03)
+"""
+
+
+# ---- The description ----
 
 
 def documented_app(title: str, description: str) -> FastAPI:
@@ -98,7 +144,7 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         status_code=201,
         response_model=service.Answer,
         responses=(example(post_example, status=201) if post_example is not None else {})
-        | problems(400, *OF_BODIES, 422, *OF_SWITCHES),
+        | problems(400, *BODY_STATUSES, 422, *SWITCH_STATUSES),
         operation_id=f"add_job_of_{system}",
         summary=f"Add a job of {system}",
         description="Plan a job and bring the switches to it; the answer is what its agents must know.",
@@ -107,7 +153,7 @@ def _add_endpoints_of(app: FastAPI, controller: Controller, system: str) -> None
         path + "/{job}",
         tags=[system],
         status_code=204,
-        responses=problems(404, 422, *OF_SWITCHES),
+        responses=problems(404, 422, *SWITCH_STATUSES),
         operation_id=f"delete_job_of_{system}",
         summary=f"Delete a job of {system}",
         description="Take a job's entries and groups out of the switches. Its number is not used again.",
@@ -132,7 +178,7 @@ sites, and other accounts over loopback, get 403."""
 class LinkState(BaseModel):
     """A link by its two nodes, and whether the controller plans with it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": examples.LINK_STATE})
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _LINK_STATE_EXAMPLE})
 
     a: str
     b: str
@@ -153,12 +199,12 @@ def create_app(controller: Controller) -> FastAPI:
 def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
     topology = controller.topology
 
-    @app.get("/topology", tags=["network"], responses=example(examples.TOPOLOGY))
+    @app.get("/topology", tags=["network"], responses=example(_TOPOLOGY_EXAMPLE))
     def get_topology() -> Topology:
         """Hosts, switches, and links with their rate, delay and queue."""
         return topology
 
-    @app.get("/links", tags=["network"], responses=example(examples.LINKS))
+    @app.get("/links", tags=["network"], responses=example(_LINKS_EXAMPLE))
     def get_links() -> list[LinkState]:
         """List the links, and which of them the controller plans with."""
         down = controller.links_down()
@@ -167,7 +213,7 @@ def _add_network_endpoints(app: FastAPI, controller: Controller) -> None:
     @app.post(
         "/links",
         tags=["network"],
-        responses=example(examples.LINK_STATE) | problems(400, *OF_BODIES, 422, *OF_SWITCHES),
+        responses=example(_LINK_STATE_EXAMPLE) | problems(400, *BODY_STATUSES, 422, *SWITCH_STATUSES),
     )
     def post_link(state: strict(LinkState)) -> LinkState:  # type: ignore[valid-type]
         """Tell the controller that a link went down or came up: it plans everything anew on the links that are left.
@@ -185,7 +231,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
         if name not in numbers:
             raise HTTPException(404, f"there is no switch {name!r}")
 
-    @app.get("/switches", tags=["switches"], responses=example(examples.SWITCHES))
+    @app.get("/switches", tags=["switches"], responses=example(_SWITCHES_EXAMPLE))
     def get_switches() -> list[dict[str, Any]]:
         """List the switches: whether each is connected, and the program that it runs."""
         return [
@@ -202,7 +248,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
     @app.get(
         "/switches/{name}/counters",
         tags=["switches"],
-        responses=example(examples.COUNTERS) | problems(404, 422, *OF_SWITCHES),
+        responses=example(_COUNTERS_EXAMPLE) | problems(404, 422, *SWITCH_STATUSES),
     )
     def get_counters(name: str) -> dict[str, list[dict[str, int]]]:
         """Return a switch's counters by name: those of their cells that are not zero."""
@@ -219,7 +265,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
     @app.get(
         "/switches/{name}/differences",
         tags=["switches"],
-        responses=example(examples.DIFFERENCES) | problems(404, 422, *OF_SWITCHES),
+        responses=example(_DIFFERENCES_EXAMPLE) | problems(404, 422, *SWITCH_STATUSES),
     )
     def get_differences(name: str) -> list[str] | None:
         """Ask a switch what it holds otherwise than its part of the plan: a line for each change that would bring it
@@ -234,7 +280,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
     @app.get(
         "/switches/{name}/registers/{register}",
         tags=["switches"],
-        responses=example(examples.REGISTER) | problems(404, 422, *OF_SWITCHES),
+        responses=example(_REGISTER_EXAMPLE) | problems(404, 422, *SWITCH_STATUSES),
     )
     def get_register(name: str, register: str) -> list[dict[str, int | None]]:
         """Return one register array of a switch: those of its cells that are not zero.
@@ -250,7 +296,7 @@ def _add_switch_endpoints(app: FastAPI, controller: Controller) -> None:
 
 
 def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:
-    @app.get("/plan", tags=["plan"], responses=example(examples.PLAN))
+    @app.get("/plan", tags=["plan"], responses=example(_PLAN_EXAMPLE))
     def get_plan() -> Response:
         """Return what all switches should hold now: table entries, multicast groups, registers."""
         return Response(controller.plan().to_json(), media_type="application/json")
@@ -259,7 +305,7 @@ def _add_plan_endpoints(app: FastAPI, controller: Controller) -> None:
         "/plan.txt",
         tags=["plan"],
         response_class=PlainTextResponse,
-        responses=example(examples.PLAN_TEXT, "text/plain"),
+        responses=example(_PLAN_TEXT_EXAMPLE, "text/plain"),
     )
     def get_plan_text() -> PlainTextResponse:
         """Return the plan as text to read."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from gradbed.controller.planning.plan import Plan
+from gradbed.common.errors import UserError
+from gradbed.controller.planning.plan import Plan, SwitchPlan
 
 # ---- Where a switch is reached ----
 
@@ -139,3 +143,122 @@ class Southbound(Protocol):
         """Let go of all switches, which keep what they hold: another controller is in charge from now on."""
 
     def stop(self) -> None: ...
+
+
+# ---- Sessions: what the clients of both protocols share ----
+
+
+class SwitchSession:
+    """Keep one switch at its plan.
+
+    `refused` is set while the switch is connected but rejects what it is sent: the session tries again, but nobody
+    should wait for it.
+    """
+
+    def __init__(
+        self, name: str, address: str, on_change: Callable[[SwitchStatus], None], wanted: SwitchPlan
+    ) -> None:
+        self.name = name
+        self.refused = False
+        self.status = SwitchStatus(name, False, error=f"no answer from {address}")
+        self._on_change = on_change
+        self._wanted = wanted
+
+    @property
+    def plan(self) -> SwitchPlan:
+        """The plan that the switch is kept to."""
+        return self._wanted
+
+    def _require_connected(self) -> None:
+        if not self.status.connected:
+            raise SouthboundError(f"{self.name} is not connected: {self.status.error}")
+
+    def _set_status(self, status: SwitchStatus) -> None:
+        changed = status != self.status
+        self.status = status
+        if changed:
+            self._on_change(status)
+
+
+AnySession = TypeVar("AnySession", bound=SwitchSession)
+
+
+class SessionsSouthbound(Generic[AnySession]):
+    """The methods of `Southbound` that only need the status of the sessions.
+
+    Args:
+        targets: The target of each switch.
+    """
+
+    def __init__(self, targets: Mapping[str, Target]) -> None:
+        self._targets = dict(targets)
+        self._sessions: dict[str, AnySession] = {}
+        self._listener: SouthboundListener = NoListener()
+        self._changed = threading.Condition()
+
+    def listen(self, listener: SouthboundListener) -> None:
+        self._listener = listener
+
+    def wait_ready(self, timeout_s: float) -> None:
+        def refused() -> list[SwitchStatus]:
+            return [s.status for s in self._sessions.values() if s.refused and not s.status.connected]
+
+        def settled() -> bool:
+            return bool(refused()) or all(status.connected for status in self.status())
+
+        with self._changed:
+            self._changed.wait_for(settled, timeout_s)
+        waiting = refused() or [status for status in self.status() if not status.connected]
+        if waiting:
+            others = f" (and {len(waiting) - 1} other switches)" if len(waiting) > 1 else ""
+            raise UserError(f"switch {waiting[0].name}{others} is not ready: {waiting[0].error}")
+
+    def status(self) -> list[SwitchStatus]:
+        return [session.status for session in self._sessions.values()]
+
+    def _check_switches(self, plan: Plan) -> None:
+        missing = sorted(set(plan.switches) ^ set(self._targets))
+        if missing:
+            raise UserError(f"plan and targets name different switches: {', '.join(missing)}")
+
+    def _status_changed(self, status: SwitchStatus) -> None:
+        with self._changed:
+            self._changed.notify_all()
+        self._listener.switch_changed(status)
+
+
+# ---- A listener with a thread of its own ----
+
+_logger = logging.getLogger(__name__)
+
+
+class QueuedListener:
+    """A `SouthboundListener` that queues events and passes them on, in order, from a thread of its own.
+
+    For listeners that call the southbound: its own threads must not wait for them.
+    """
+
+    def __init__(self, listener: SouthboundListener) -> None:
+        self._listener = listener
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._deliver, name="southbound-events", daemon=True)
+        self._thread.start()
+
+    def switch_changed(self, status: SwitchStatus) -> None:
+        self._waiting.put(lambda: self._listener.switch_changed(status))
+
+    def message(self, switch: str, message: Message) -> None:
+        self._waiting.put(lambda: self._listener.message(switch, message))
+
+    def stop(self) -> None:
+        """Return once all events so far have been delivered."""
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _deliver(self) -> None:
+        while (deliver := self._waiting.get()) is not None:
+            try:
+                deliver()
+            except Exception:
+                # No caller to raise to, and the next events must be delivered.
+                _logger.exception("an event of a switch could not be handled")

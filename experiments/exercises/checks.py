@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gradbed.common.errors import UserError
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.engine.trial import run_trial
 from gradbed.experiments.exercises.bench import check_conversation
 from gradbed.experiments.exercises.exercise import SUFFIXES, Exercise

@@ -25,12 +25,10 @@ from typing import Annotated
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gradbed.common.errors import UserError
-from gradbed.common.modules import COMMAND
+from gradbed.common.errors import UserError, suggestion
+from gradbed.common.modules import COMMAND, with_commands
 from gradbed.common.problems import first_problem
 from gradbed.common.store import digest_of
-from gradbed.common.suggestion import suggestion
-from gradbed.common.templates import with_commands
 from gradbed.common.yaml_numbers import bounded_loader
 
 # ---- Exercises ----

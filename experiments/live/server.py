@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gradbed.common.errors import UserError
-from gradbed.controller.rest.access import AccessCheck
-from gradbed.controller.rest.errors import errors_in_one_line
+from gradbed.controller.rest.middleware import AccessCheck, errors_in_one_line
 from gradbed.experiments.live.packets import layers_of, trace_of
 from gradbed.experiments.live.recording import Kept
 from gradbed.experiments.live.shown import Shown

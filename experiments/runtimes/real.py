@@ -18,11 +18,11 @@ from pydantic import BaseModel
 from gradbed.common.capabilities import GRADBED_SWITCHES
 from gradbed.common.errors import ProcessLost, UserError
 from gradbed.common.json_lines import JsonLinesProcess
-from gradbed.controller.client import ControllerClient
 from gradbed.controller.config import ControllerConfig, ProgramFiles
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.planning.plan import Plan
+from gradbed.controller.rest.client import ControllerClient
 from gradbed.emulation.network import EmulatedNetwork
 from gradbed.emulation.size import estimate
 from gradbed.experiments.configuration.faults import needs_standby

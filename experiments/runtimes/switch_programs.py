@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradbed.common.errors import UserError
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.experiments.programs import Program
 from gradbed.switch.insight.coverage import FabricCoverage, Report
 from gradbed.switch.insight.fabric_trace import FabricTrace

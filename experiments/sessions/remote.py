@@ -13,7 +13,7 @@ from typing import Any, cast
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import ended, own_program, process_lost
 from gradbed.common.namespaces import require_root
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.sessions.session import NetworkSession
 
 STOP_TIMEOUT_S = 20.0

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.sessions.session import task_of
 
 

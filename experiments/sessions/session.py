@@ -18,14 +18,12 @@ import yaml
 from gradbed.common.errors import UserError
 from gradbed.controller.entries.collection import Collection
 from gradbed.controller.entries.document import EntriesError, parse_document
-from gradbed.controller.entries.planner import EntriesPlanner
+from gradbed.controller.entries.planner import EntriesPlanner, EntriesSettings
 from gradbed.controller.entries.sections import Reader
-from gradbed.controller.entries.settings import EntriesSettings
 from gradbed.controller.planning.plan import DefaultAction, Lpm, Match, Plan, Range, SwitchPlan, TableEntry, Ternary
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.southbound.interface import Message, Southbound, SouthboundError, SwitchStatus
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import Pipeline, ProgramSchema
 from gradbed.emulation.fabric import Fabric
 from gradbed.experiments.custom_program import CustomProgram, CustomProgramConfiguration, CustomProgramSystem
 from gradbed.experiments.scale import Scale

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from gradbed.common.errors import UserError
+from gradbed.common.errors import UserError, suggestion
 from gradbed.common.problems import in_words
-from gradbed.common.suggestion import suggestion
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.study.definition import (
     FigureSection,

@@ -13,10 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradbed.common.errors import UserError
+from gradbed.common.errors import UserError, suggestion
 from gradbed.common.modules import attribute
 from gradbed.common.plugins import call_plugin, plugins
-from gradbed.common.suggestion import suggestion
 
 if TYPE_CHECKING:
     from gradbed.experiments.system import System

@@ -10,8 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.errors import UserError, unforeseen
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, suggestion, unforeseen
 from gradbed.experiments.traffic.patterns import Pair
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.traffic import TRAILER_BYTES

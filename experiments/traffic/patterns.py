@@ -11,8 +11,7 @@ from typing import Literal
 import networkx
 import numpy as np
 
-from gradbed.common.errors import UserError
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, suggestion
 from gradbed.topo.graph import Topology
 
 Pair = tuple[str, str]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.common.closing import Closing
+from gradbed.common.resources import Closing
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions, Word

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gradbed.common import pcapng
-from gradbed.common.closing import Closing
+from gradbed.common import capture_files
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.switch.engine.abi import CaptureTapStruct, EngineHandle
 from gradbed.switch.engine.statistics import Direction
 
@@ -58,7 +58,9 @@ class Capture(Closing):
         self._engine = engine
         header = b""
         if kind == "pcapng":
-            header = pcapng.file_header(pcapng.Interface(each.name, each.description) for each in interfaces)
+            header = capture_files.file_header(
+                capture_files.CaptureInterface(each.name, each.description) for each in interfaces
+            )
         number = engine.call("capture_open", _begun(file, header), _FORMATS.index(kind))
         if number < 0:
             raise MemoryError("out of memory for a capture")
@@ -69,7 +71,7 @@ class Capture(Closing):
                 self._add(place, tap)
 
     def _add(self, interface: int, tap: Tap) -> None:
-        flags = pcapng.OUTBOUND if tap.outbound else pcapng.INBOUND
+        flags = capture_files.OUTBOUND if tap.outbound else capture_files.INBOUND
         struct = CaptureTapStruct(tap.direction == "out", tap.arriving, interface, flags)
         code = self._engine.call("capture_tap", self._number, tap.device_id, tap.port, ctypes.byref(struct))
         if code < 0:

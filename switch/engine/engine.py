@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import EndlessCircle, UserError
+from gradbed.common.resources import Closing
 from gradbed.switch.engine import abi
 from gradbed.switch.engine.abi import EngineHandle
 from gradbed.switch.engine.capture import Capture, CaptureInterface, Format, of_ports

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.common.closing import Closing
 from gradbed.common.congestion_control import WindowCallbacks, is_plugin
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.switch.engine import Engine, abi
 from gradbed.switch.engine.statistics import pattern_structs
 from gradbed.switch.runtime.library import ENGINE_HEADERS

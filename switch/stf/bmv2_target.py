@@ -25,9 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import Closing, scratch_folder
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.model import KeyField, Table, ValueSet
 from gradbed.switch.device import ActionCall, Counts, KeyMatch

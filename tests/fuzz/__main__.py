@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from tests.fuzz.frames import search as frames
 from tests.fuzz.parsers import table as parsers
 from tests.fuzz.parsers.target import MAX_INPUT_BYTES, MAX_MEMORY_BYTES, ROOT

@@ -22,7 +22,7 @@ from scapy.layers.l2 import Ether
 from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
 from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.p4lang.p4c import find_p4c

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gradbed.controller.systems.aggregation.messages import AggregationSettings
+from gradbed.controller.systems.aggregation.service import AggregationSettings
 from gradbed.experiments.configuration.options import model_options
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system
 from gradbed.hosts.collectives.job import CollectiveJob

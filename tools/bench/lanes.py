@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
+from gradbed.controller.systems.aggregation.job_plan import DEFAULT_SLOTS
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.lanes import HEADER_BYTES, frame_bytes

@@ -22,8 +22,8 @@ import numpy as np
 
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import in_network_namespace
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
 from gradbed.emulation.size import announce
 from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale

@@ -25,8 +25,8 @@ from pathlib import Path
 
 from gradbed.common.json_lines import own_program
 from gradbed.common.namespaces import MS_NODEV, MS_NOSUID, mount, require_root
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.programs import FORWARD
 from gradbed.experiments.sessions.remote import open_session
 from gradbed.experiments.tables.console import make_console, rows_table

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.table import Table
 
 from gradbed.common.errors import UserError
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.common.store import cache_dir
 from gradbed.experiments.tables.console import Columns, rows_table
 

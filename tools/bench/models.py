@@ -12,7 +12,7 @@ from functools import partial
 
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc

@@ -13,7 +13,6 @@ from pathlib import Path
 from rich.table import Table
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.systems.aggregation.placement.greedy import (
     exchanged,
     greedy,
@@ -30,6 +29,7 @@ from gradbed.topo.addressing import make_host, make_switch
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Endpoint, Host, Link, Topology
 from gradbed.topo.link import LinkModel
+from gradbed.topo.selectors import choose_hosts
 from tools.bench.measure import Stopwatch, seconds_goal
 
 # ---- Random networks ----

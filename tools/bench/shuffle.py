@@ -11,12 +11,12 @@ from itertools import islice
 from rich.table import Table
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.shuffle.scheduling.baselines import Unicast
 from gradbed.controller.systems.shuffle.scheduling.bounds import bounds
 from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware, Limits
 from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, epochs
 from gradbed.controller.systems.shuffle.scheduling.schedule import Scheduler, check_schedule, with_trees_chosen
+from gradbed.controller.systems.shuffle.scheduling.schedulers import Unicast
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.systems.shuffle.figures import SCHEDULING_GOALS_S
 from gradbed.experiments.tables.console import Columns, make_console, rows_table

@@ -25,8 +25,8 @@ import grpc
 from finsy.proto import p4r, p4r_grpc
 
 from gradbed.common.errors import UserError
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.engine.trial import run_phase
 from gradbed.experiments.results.run_folder import RunFolder, environment
 from gradbed.experiments.runtimes.real import RealRuntime

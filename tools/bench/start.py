@@ -17,8 +17,8 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.common.json_lines import own_program
+from gradbed.common.resources import scratch_folder
 from gradbed.common.sandbox import run_in_sandbox
-from gradbed.common.scratch import scratch_folder
 from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask

@@ -16,8 +16,8 @@ from typing import Any
 import grpc
 from finsy.proto import U128, p4i, p4r, p4r_grpc, rpc_status
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.emulation.nodes import Bmv2Switch, free_ports
 from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.p4lang.bmv2 import Shell, find_simple_switch_grpc, require_simple_switch

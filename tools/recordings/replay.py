@@ -10,8 +10,8 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.switch.codegen import build_program
 from gradbed.switch.engine import Engine
 from gradbed.switch.p4runtime.status import BatchError

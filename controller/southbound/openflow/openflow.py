@@ -21,8 +21,10 @@ from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.planning.text import flow_text
 from gradbed.controller.southbound.interface import (
     CounterCell,
+    SessionsSouthbound,
     SouthboundError,
     SouthboundTimeout,
+    SwitchSession,
     SwitchStatus,
     Target,
 )
@@ -35,7 +37,6 @@ from gradbed.controller.southbound.openflow.openflow_codec import (
     held_flows,
     reported_flow_delete,
 )
-from gradbed.controller.southbound.sessions import SessionsSouthbound, SwitchSession
 
 _logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from gradbed.controller.southbound.p4runtime.codec import (
     encode_digest_config,
     number,
 )
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.switch.p4runtime.status import update_errors
 
 # ---- What a failed call says, in one line ----

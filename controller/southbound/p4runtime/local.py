@@ -13,7 +13,7 @@ from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundListener, SwitchStatus
 from gradbed.controller.southbound.p4runtime.codec import decode_digest, decode_packet_in
 from gradbed.controller.southbound.p4runtime.contents import AlreadyThere, SwitchContents
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.switch.p4runtime.status import BatchError, RequestError
 
 Result = TypeVar("Result")

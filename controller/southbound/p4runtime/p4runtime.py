@@ -17,8 +17,10 @@ from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.southbound.interface import (
     CounterCell,
     Message,
+    SessionsSouthbound,
     SouthboundError,
     SouthboundTimeout,
+    SwitchSession,
     SwitchStatus,
     Target,
 )
@@ -31,10 +33,8 @@ from gradbed.controller.southbound.p4runtime.contents import (
     describe,
     is_away,
 )
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
-from gradbed.controller.southbound.p4runtime.thrift import ThriftReader
-from gradbed.controller.southbound.sessions import SessionsSouthbound, SwitchSession
+from gradbed.controller.southbound.p4runtime.schema import Pipeline, ProgramSchema
+from gradbed.switch.p4lang.bmv2 import THRIFT_MOST, Bmv2Ended, Bmv2Refuses, Shell, require_simple_switch
 
 # ---- One switch: stream and arbitration, and a plan that it is kept to ----
 
@@ -344,3 +344,37 @@ async def _in_time(work: Awaitable[T], switch: str, timeout_s: float) -> T:
         return await asyncio.wait_for(work, timeout_s)
     except asyncio.TimeoutError:
         raise SouthboundTimeout(f"{switch}: no answer within {timeout_s:g} s") from None
+
+
+# ---- Registers of BMv2, whose P4Runtime server does not read them ----
+
+
+class ThriftReader:
+    """Read registers of BMv2 with simple_switch_CLI, of which one is kept for each switch. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._shells: dict[int, Shell] = {}
+        self._lock = threading.Lock()
+
+    def registers(self, switch: str, port: int, register: str) -> list[int | None]:
+        """Return every cell; None: a value too large for BMv2's command line.
+
+        Raises:
+            SouthboundError: It does not answer.
+        """
+        with self._lock:
+            try:
+                if port not in self._shells:
+                    self._shells[port] = Shell(require_simple_switch()[1], port)
+                cells = self._shells[port].register(register)
+            except (Bmv2Refuses, Bmv2Ended) as error:
+                if (shell := self._shells.pop(port, None)) is not None:
+                    shell.end()
+                raise SouthboundError(f"{switch}: {error}") from None
+        return [None if cell == THRIFT_MOST else cell for cell in cells]
+
+    def close(self) -> None:
+        with self._lock:
+            for shell in self._shells.values():
+                shell.end()
+            self._shells.clear()

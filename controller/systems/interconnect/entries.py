@@ -1,5 +1,10 @@
-"""What switches of the interconnect hold on the links that are up: hybrid switches (p4src/interconnect.p4) with the
-rules by which they choose between ways, and optical switches that are OpenFlow switches.
+"""Paths between hybrid switches on the links that are up, and the entries that the switches hold for them.
+
+Loads choose among the usable paths alone. A path is usable if all of its links are up, to the end, so a packet on one
+never arrives at a switch without a next hop. Where no path is left, a packet goes to a neighbour nearer to the
+destination (in mesh links and light paths), which has a usable path or is on such a detour itself, so there are no
+loops. Hybrid switches run p4src/interconnect.p4; optical switches run p4src/optical.p4, or OpenFlow flows that do the
+same.
 """
 
 from __future__ import annotations
@@ -7,20 +12,103 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from ipaddress import IPv4Address
 from itertools import product
 from typing import Literal, get_args
 
+import networkx as nx
+
 from gradbed.controller.planning.legacy import FORWARD_PROGRAM
 from gradbed.controller.planning.plan import Flow, Lpm, Output, SwitchPlan, TableEntry
 from gradbed.controller.planning.routing import hash_seed
-from gradbed.controller.systems.interconnect.reach import Reach, SwitchPosition
 from gradbed.formats.addresses import mac_number
 from gradbed.topo.graph import Topology
-from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, uplink_port
+from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, optical_name, size_of, uplink_port
 
-# ---- How hybrid switches choose: two rules for p4src/include/interconnect/choose_path.p4 ----
+SwitchPosition = tuple[int, int]
+"""(unit, sub-unit) of a hybrid switch."""
 
+MESH_FIRST = 1 << PLANES
+"""Of `usable`, as in p4src/include/interconnect/ways.p4: bit p is plane p with light first, this one the
+mesh first."""
+
+
+@dataclass(frozen=True)
+class Reachability:
+    """Reachability in one network; `topology` has the links that are up."""
+
+    topology: Topology
+
+    @cached_property
+    def n(self) -> int:
+        return size_of(self.topology)
+
+    @property
+    def places(self) -> Iterator[SwitchPosition]:
+        return product(range(self.n), range(self.n))
+
+    def usable(self, here: SwitchPosition, there: SwitchPosition) -> int | None:
+        """Return the ways for packets from `here` to another hybrid switch, in the bits of interconnect/ways.p4.
+
+        None of its bits is the mesh link of the unit. None: none is up.
+        """
+        (unit, sub_unit), (to_unit, to_sub_unit) = here, there
+        if unit == to_unit:
+            return 0 if self._mesh(here, there) else None
+        found = 0
+        corner = to_unit, sub_unit
+        for plane in range(PLANES):
+            if self.light(plane, here, corner) and (corner == there or self._mesh(corner, there)):
+                found |= 1 << plane
+        corner = unit, to_sub_unit
+        if corner != here and self._mesh(here, corner) and self._planes(corner, there):
+            found |= MESH_FIRST
+        return found or None
+
+    def detour(self, here: SwitchPosition, there: SwitchPosition) -> SwitchPosition | None:
+        """Return the neighbour to send to where no way is usable; None: `there` is cut off."""
+        distances = self._distances.get(there, {})
+        nearer = [
+            other for other in sorted(self._graph[here]) if distances.get(other, here) == distances.get(here, -1) - 1
+        ]
+        return nearer[0] if nearer else None
+
+    def light(self, plane: int, here: SwitchPosition, there: SwitchPosition) -> bool:
+        """Return whether the light path by that plane is up, between switches of one sub-unit number in two units."""
+        optical = optical_name(here[1] + self.n * plane)
+        return all((hybrid_name(*end), optical) in self._up for end in (here, there))
+
+    def _planes(self, here: SwitchPosition, there: SwitchPosition) -> list[int]:
+        return [plane for plane in range(PLANES) if self.light(plane, here, there)]
+
+    def _mesh(self, here: SwitchPosition, there: SwitchPosition) -> bool:
+        return (hybrid_name(*here), hybrid_name(*there)) in self._up
+
+    @cached_property
+    def _up(self) -> frozenset[tuple[str, str]]:
+        ends = [(link.a.node, link.b.node) for link in self.topology.switch_links]
+        return frozenset((*ends, *((b, a) for a, b in ends)))
+
+    @cached_property
+    def _graph(self) -> nx.Graph:
+        """Hybrid switches that a mesh link or a light path joins."""
+        graph: nx.Graph = nx.Graph()
+        graph.add_nodes_from(self.places)
+        for here, there in product(self.places, repeat=2):
+            same_unit, same_sub_unit = here[0] == there[0], here[1] == there[1]
+            if here < there and (
+                (same_unit and self._mesh(here, there)) or (same_sub_unit and self._planes(here, there))
+            ):
+                graph.add_edge(here, there)
+        return graph
+
+    @cached_property
+    def _distances(self) -> Mapping[SwitchPosition, Mapping[SwitchPosition, int]]:
+        return dict(nx.all_pairs_shortest_path_length(self._graph))
+
+
+# ---- Routing policies: two rules for p4src/include/interconnect/choose_path.p4 ----
 
 PolicyName = Literal["least-loaded", "random-plane", "fixed-plane", "mesh-first", "ecmp"]
 
@@ -61,7 +149,12 @@ SUBNET_BITS = 24
 
 
 def self_entry(
-    reach: Reach, place: SwitchPosition, policy: RoutingPolicy, per_wavelength: bool, flowlet_us: int, seed: int
+    reach: Reachability,
+    place: SwitchPosition,
+    policy: RoutingPolicy,
+    per_wavelength: bool,
+    flowlet_us: int,
+    seed: int,
 ) -> TableEntry:
     """Return the entry of the switch's own number and its policy.
 
@@ -85,7 +178,7 @@ def self_entry(
     )
 
 
-def path_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEntry]:
+def path_entries(reach: Reachability, place: SwitchPosition) -> Iterator[TableEntry]:
     """Yield the ports of the mesh and of both optical switches; each watches its own."""
     n, (unit, sub_unit) = reach.n, place
     for other in range(n):
@@ -98,7 +191,9 @@ def path_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEntry]:
             yield _way(f"{word}_lights", "wavelength", wavelength, f"{word}_light", port, reach, far)
 
 
-def _way(table: str, field: str, value: int, action: str, port: int, reach: Reach, far: SwitchPosition) -> TableEntry:
+def _way(
+    table: str, field: str, value: int, action: str, port: int, reach: Reachability, far: SwitchPosition
+) -> TableEntry:
     return TableEntry(
         table=table,
         match={field: value},
@@ -108,7 +203,7 @@ def _way(table: str, field: str, value: int, action: str, port: int, reach: Reac
     )
 
 
-def destination_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEntry]:
+def destination_entries(reach: Reachability, place: SwitchPosition) -> Iterator[TableEntry]:
     """Yield the entries for the switch's own hosts, and for the subnets of all other hybrid switches."""
     topology, name = reach.topology, hybrid_name(*place)
     hosts = {topology.attachment(host.name).name: host for host in reversed(topology.hosts)}
@@ -128,7 +223,7 @@ def destination_entries(reach: Reach, place: SwitchPosition) -> Iterator[TableEn
             yield _destination(subnet, SUBNET_BITS, *_straight(*_towards(reach, place, neighbour, mac)))
 
 
-def _towards(reach: Reach, place: SwitchPosition, neighbour: SwitchPosition, mac: str) -> tuple[int, str, int]:
+def _towards(reach: Reachability, place: SwitchPosition, neighbour: SwitchPosition, mac: str) -> tuple[int, str, int]:
     """Return (port, MAC, wavelength) to a switch of the unit or of the same number in another."""
     n, (unit, sub_unit) = reach.n, place
     if neighbour[0] == unit:

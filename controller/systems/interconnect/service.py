@@ -18,12 +18,12 @@ from gradbed.controller.planning.routing import Routes
 from gradbed.controller.systems.interconnect.entries import (
     POLICIES,
     PolicyName,
+    Reachability,
     crossbar,
     destination_entries,
     path_entries,
     self_entry,
 )
-from gradbed.controller.systems.interconnect.reach import Reach
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import OPTICAL, hybrid_name
 
@@ -64,7 +64,7 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
 
     def __init__(self, topology: Topology, routes: Routes, settings: InterconnectSettings) -> None:
         super().__init__(topology, routes, settings)
-        Reach(topology).n  # noqa: B018  # UserError for any other kind of network
+        Reachability(topology).n  # noqa: B018  # UserError for any other kind of network
 
     def unrouted(self) -> Collection[str]:
         return self._opticals
@@ -74,7 +74,7 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
         return [switch.name for switch in self.topology.switches if switch.tier == OPTICAL]
 
     def base(self) -> Plan:
-        reach = Reach(self.topology)
+        reach = Reachability(self.topology)
         settings = self.settings
         optical = SwitchPlan(program=OPTICAL_PROGRAM) if settings.optical == "p4" else crossbar(reach.n)
         switches = dict.fromkeys(self._opticals, optical)

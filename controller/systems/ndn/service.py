@@ -1,11 +1,12 @@
-"""NDN's part of the controller: routes for names, and multicast groups for sets of ports."""
+"""The NDN service: routes for names, and multicast groups for sets of ports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import NoSettings, Service
@@ -23,15 +24,63 @@ from gradbed.controller.systems.ndn.entries import (
     job_name,
     one_set,
 )
-from gradbed.controller.systems.ndn.messages import NdnAnswer, NdnRequest, Prefix
 from gradbed.topo.graph import Topology
 
+# ---- Requests and answers of the REST interface; the examples are on star:2 ----
+
+_EXAMPLE: dict[str, Any] = {
+    "prefixes": [{"name": "/digits/h1", "host": "h1"}, {"name": "/digits/h2", "host": "h2"}],
+    "consumers": ["h1", "h2"],
+}
+_INSTALLED: dict[str, Any] = {
+    **_EXAMPLE,
+    "prefixes": [{"name": "/digits-1/h1", "host": "h1"}, {"name": "/digits-1/h2", "host": "h2"}],
+}
+
+
+class Prefix(BaseModel):
+    """Interests for names that begin with `name` go to `host`. The first component of a job's names ends with its
+    number: asked for as /a/b, a prefix is /a-7/b in the answer of job 7."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    host: str
+    consumers: tuple[str, ...] | None = None
+    """Who asks for it; None: all consumers of the job. For a single one routers choose among equally short paths by a
+    hash of the name, as ECMP does; for several they follow a tree of few links."""
+
+
+class NdnRequest(BaseModel):
+    """Prefixes to route to their hosts, along trees of few links that span the consumers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _EXAMPLE})
+
+    prefixes: Annotated[tuple[Prefix, ...], Field(min_length=1)]
+    consumers: tuple[str, ...] = ()
+
+
+class NdnAnswer(NdnRequest):
+    """The job as it is installed, with its prefixes under their own names.
+
+    tree_edges: for each prefix the links of its tree, that to its host included."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"example": {"job": 1, "tree_edges": [2, 2], **_INSTALLED}}
+    )
+
+    job: int
+    tree_edges: tuple[int, ...]
+
+
+# ---- The service ----
+
 PORTS_WITH_ALL_SETS = 8
-"""Switches of so many ports get the groups of all sets (255) at once; with more, sets get theirs as subscriptions
-come, each of which takes a plan of the whole network."""
+"""Switches with at most this many ports get the groups of all sets (255) at once; with more, a set gets its group
+when a subscription needs it, which takes a plan of the whole network."""
 
 
-# Asked for again for every switch whenever one needs another group.
+# Called for every switch whenever one of them needs another group.
 @lru_cache
 def _all_groups(ports: tuple[int, ...]) -> SwitchPlan:
     return SwitchPlan.of(NDN_PROGRAM, *all_sets_of(ports))
@@ -44,7 +93,7 @@ def _groups(sets: frozenset[int]) -> SwitchPlan:
 
 
 class NdnJob(NdnRequest):
-    """The state of a job: the request alone decides everything."""
+    """The state of a job: the request."""
 
 
 class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
@@ -60,7 +109,7 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
     def __init__(self, topology: Topology, routes: Routes, settings: NoSettings) -> None:
         super().__init__(topology, routes, settings)
         self._sets: dict[str, set[int]] = {}
-        """Asked for by switches with many ports."""
+        """Sets of ports that switches with many ports have asked for, by switch."""
 
     def base(self) -> Plan:
         switches = {}
@@ -103,10 +152,10 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         )
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
-        return None  # a switch that only forwards knows no names
+        return None  # a switch that only forwards does not parse names
 
     def on_message(self, switch: str, message: Message) -> Plan | None:
-        """Add a group for the set of ports to which a switch has copies to send."""
+        """Add a group for the set of ports to which a switch has to send copies."""
         if not isinstance(message, Digest):
             return None
         known = self._sets.setdefault(switch, set())
@@ -128,7 +177,7 @@ class NdnService(Service[NoSettings, NdnRequest, NdnJob, NdnAnswer]):
         return MulticastTree(path[0], dict(zip(path, ((each,) for each in (*path[1:], *consumers)), strict=True)))
 
     def _next_hops(self, prefix: Prefix, tree: MulticastTree) -> dict[str, str]:
-        """Return for each switch where Interests go next: along the tree, or by the shortest path."""
+        """Return the next hop of Interests for each switch: along the tree, or on the shortest path."""
         parents = {child: parent for parent, child in tree.edges()}
         return {
             switch.name: prefix.host

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.engine.observer import TrialObserver
 from gradbed.experiments.plotting.style import load_drawing

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError, unforeseen
-from gradbed.common.scratch import LOCK, scratch_folder
+from gradbed.common.resources import LOCK, scratch_folder
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.results.run_folder import CAPTURES
 from gradbed.experiments.setup import TrialTask

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gradbed.common.errors import ProcessLost, UserError
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from gradbed.common.json_lines import ended
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.running.worker import (

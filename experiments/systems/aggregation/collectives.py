@@ -13,7 +13,7 @@ import numpy as np
 
 from gradbed.common.errors import UserError
 from gradbed.controller.core.service import ServiceConfig
-from gradbed.controller.systems.aggregation.messages import AggregationJobRequest
+from gradbed.controller.systems.aggregation.service import AggregationJobRequest
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import StreamGroup, SwitchCollectives
 from gradbed.experiments.systems.aggregation.counts import CLASSES

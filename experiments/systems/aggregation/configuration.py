@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
+from gradbed.controller.systems.aggregation.job_plan import DEFAULT_SLOTS
 from gradbed.controller.systems.aggregation.placement.options import (
     PlacementName,
     PlannerOptions,

@@ -9,7 +9,6 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.experiments.plotting.series import (
     SeriesPoint,
     draw_all,
@@ -28,6 +27,7 @@ from gradbed.experiments.systems.aggregation.metrics import SHARE
 from gradbed.experiments.tables.metric import confidence_interval
 from gradbed.formats.lanes import frame_bytes
 from gradbed.topo.registry import parse_topology
+from gradbed.topo.selectors import choose_hosts_of_jobs
 
 NUMBERS = {"parameter server": 0, "in-network": 1, "ring": 2, "gloo": 3}
 """Index of colour and marker of each method, the same in all figures."""

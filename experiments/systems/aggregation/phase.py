@@ -12,10 +12,10 @@ from typing import Any
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.systems.aggregation.job_plan import check_hosts
-from gradbed.controller.systems.aggregation.messages import AggregationJobRequest
 from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.planner import AggregationChoice
 from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
+from gradbed.controller.systems.aggregation.service import AggregationJobRequest
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress
@@ -47,7 +47,7 @@ class ProgrammableChoice:
     switches: tuple[str, ...]
     """Switches that sum for some job, the servers' ToRs among them."""
     requests: tuple[Mapping[str, Any], ...]
-    """Per job, the fields of gradbed.controller.systems.aggregation.messages.AggregationJobRequest that ask for its
+    """Per job, the fields of gradbed.controller.systems.aggregation.service.AggregationJobRequest that ask for its
     part in the switches.
     """
 

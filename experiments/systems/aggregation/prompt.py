@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from statistics import median
 
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.experiments.configuration.options import model_options, nested, within
 from gradbed.experiments.phases import Phase
 from gradbed.experiments.prompt.job_commands import JobCommands
@@ -14,6 +13,7 @@ from gradbed.experiments.systems.aggregation.configuration import AggregationCon
 from gradbed.experiments.systems.aggregation.counts import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
 from gradbed.experiments.systems.aggregation.trial import AggregationTrial
+from gradbed.topo.selectors import choose_hosts
 
 JOB_OPTIONS = (
     *(f"switches.{each}" for each in ("placement", "programmable", "named", "capacity_mbps", "demand_mbps")),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.system import SwitchCapabilities, System, SystemOptions, SystemReport, SystemTools
@@ -26,6 +25,7 @@ from gradbed.experiments.systems.aggregation.trial import (
 from gradbed.experiments.tables.metric import Metric
 from gradbed.hosts.torch_hook.torch_extra import require_torch
 from gradbed.topo.graph import Topology
+from gradbed.topo.selectors import choose_hosts_of_jobs
 
 if TYPE_CHECKING:
     from rich.console import Console

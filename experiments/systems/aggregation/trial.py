@@ -7,9 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.controller.planning.legacy import OPENFLOW
-from gradbed.controller.systems.aggregation.messages import AggregationJobRequest, AggregationSettings
+from gradbed.controller.systems.aggregation.service import AggregationJobRequest, AggregationSettings
 from gradbed.experiments.conservation.checks import uncounted_hosts
 from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
@@ -34,6 +33,7 @@ from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.formats.packet_class import in_any_form
 from gradbed.hosts.systems.aggregation.description import Exchange
 from gradbed.topo.graph import Topology
+from gradbed.topo.selectors import choose_hosts_of_jobs
 
 
 class AggregationTrial(Trial[AggregationConfiguration]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.systems.compression.service import PROGRAM, CompressionSettings
 from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
@@ -22,6 +21,7 @@ from gradbed.formats.compression import PART, PART_PORT, Flags
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
 from gradbed.topo.graph import Topology
+from gradbed.topo.selectors import choose_hosts
 
 
 def _part(name: str, value: Flags) -> PacketClass:

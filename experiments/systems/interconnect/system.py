@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 
 from gradbed.common.capabilities import REAL_CLOCK
-from gradbed.common.errors import UserError
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, suggestion
 from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.interconnect.entries import POLICIES
 from gradbed.experiments.scale import Scale

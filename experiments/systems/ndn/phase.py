@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
+from gradbed.controller.systems.ndn.service import NdnRequest, Prefix
 from gradbed.experiments.configuration.faults import AgentFault
 from gradbed.experiments.configuration.sections import describe
 from gradbed.experiments.phases import Phase, Progress

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradbed.common.errors import UserError
-from gradbed.common.suggestion import suggestion
+from gradbed.common.errors import UserError, suggestion
 from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines
 from gradbed.experiments.traffic.checks import mark_disagreements

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.formats.datagram import ETHER_TYPE_IPV4
 from gradbed.hosts.agents.frames.counts import InterfaceCounts, Patterns
 from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter, inverted, udp_destination_port

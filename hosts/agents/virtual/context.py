@@ -13,8 +13,8 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from gradbed.common.capabilities import REAL_CLOCK
-from gradbed.common.closing import Closing
 from gradbed.common.errors import UserError
+from gradbed.common.resources import Closing
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.agents.context import FastPath, Result
 from gradbed.hosts.agents.description import AgentAddress

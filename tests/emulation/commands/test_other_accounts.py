@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.common.scratch import LOCK, sweep
+from gradbed.common.resources import LOCK, sweep
 from gradbed.common.store import stored
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket

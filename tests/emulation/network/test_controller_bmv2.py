@@ -14,7 +14,7 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_group
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.switch.program_cache import compiled_files
 from gradbed.topo.generators import star
 from tests.emulation.sandboxed import in_sandbox

@@ -9,8 +9,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradbed.controller.southbound.p4runtime.pipeline import read_p4info
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import ProgramSchema, read_p4info
 from gradbed.switch.bmv2_json.load import load_program
 from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.program import generate

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from tests.fuzz.programs.case import FRAMES, Finding, run_reference, stf_text
 from tests.fuzz.programs.page import page
 from tests.fuzz.programs.search import Coverage, search

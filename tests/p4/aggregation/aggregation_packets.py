@@ -15,7 +15,7 @@ from scapy.packet import Packet
 
 from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
 from gradbed.controller.planning.plan import MulticastGroup, SwitchPlan
-from gradbed.controller.systems.aggregation.entries import (
+from gradbed.controller.systems.aggregation.job_plan import (
     RECLAIM_DISTANCE,
     SlotRange,
     aggregation_role,

@@ -12,7 +12,7 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE
+from gradbed.controller.systems.aggregation.job_plan import RECLAIM_DISTANCE
 from gradbed.formats.aggregation import Flags
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.systems.aggregation.gradient import Gradient

@@ -9,7 +9,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradbed.controller.systems.aggregation.entries import RECLAIM_DISTANCE
+from gradbed.controller.systems.aggregation.job_plan import RECLAIM_DISTANCE
 from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
 from gradbed.formats.datagram import CE, ECT_0
 from gradbed.formats.lanes import frame_bytes

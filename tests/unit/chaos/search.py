@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.configuration.faults import Fault
 from gradbed.experiments.configuration.options import model_options
 from gradbed.experiments.configuration.trial import TrialConfiguration

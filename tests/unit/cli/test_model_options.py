@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, Field, ValidationError
 from typer.testing import CliRunner
 
-from gradbed.cli.model_options import parameters, with_parameters
+from gradbed.cli.options import parameters, with_parameters
 from gradbed.experiments.configuration.options import complaint, model_options, nested
 from gradbed.experiments.configuration.sections import LinkSection, Section, option
 from gradbed.experiments.systems.aggregation.system import AggregationSystem

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.cli.model_options import every_option, meant
+from gradbed.cli.options import every_option, meant
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.options import model_options
 from gradbed.experiments.configuration.sections import Section, option

@@ -15,7 +15,7 @@ from gradbed.topo.generators import leaf_spine
 
 ROOT = Path(__file__).parents[3]
 TOPOLOGY = leaf_spine(2, 1, 2)
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 SERVICE = "gradbed.controller.systems.aggregation.service:AggregationService"
 
 
@@ -51,7 +51,7 @@ def running(config: dict[str, Any], directory: Path, **options: Any) -> Iterator
 def event(process: subprocess.Popen[str]) -> str:
     """The next one that it tells; "" when it has ended, which it does if it says nothing for too long."""
     assert process.stdout is not None
-    patience = threading.Timer(4 * PATIENCE_S, process.kill)
+    patience = threading.Timer(4 * TIMEOUT_S, process.kill)
     patience.start()
     line = process.stdout.readline()
     patience.cancel()

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.client import ControllerClient
 from gradbed.controller.config import ControllerConfig
+from gradbed.controller.rest.client import ControllerClient
 from tests.listening import listening
 from tests.unit.controller.fake_p4runtime import FakeP4Runtime
-from tests.unit.controller.process import PATIENCE_S, ROOT, SERVICE, TOPOLOGY, command, running
+from tests.unit.controller.process import ROOT, SERVICE, TIMEOUT_S, TOPOLOGY, command, running
 from tests.waiting import wait_until
 
 DISCONNECTED = json.loads(
@@ -44,7 +44,7 @@ class Observer(app_manager.OSKenApp):
 def refused(config: dict[str, Any], directory: Path) -> str:
     """The one line on standard error of a process that ends with status 2."""
     outcome = subprocess.run(
-        command(config, directory), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        command(config, directory), cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
     )
     assert (outcome.returncode, outcome.stdout) == (2, "")
     lines = outcome.stderr.splitlines()
@@ -59,7 +59,7 @@ def test_the_configuration_can_be_named_on_standard_input(config: dict[str, Any]
     *module, path = command(config, tmp_path)
     outcomes = [
         subprocess.run(
-            [*module, "-"], cwd=ROOT, input=line, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            [*module, "-"], cwd=ROOT, input=line, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
         for line in (json.dumps({"command": "configure", "file": path}) + "\n", "")
     ]
@@ -73,7 +73,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
 ) -> None:
     with running(config, tmp_path) as process:
         assert all(device.entries for device in switches.devices.values())
-        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        client = ControllerClient(config["rest_address"], timeout_s=TIMEOUT_S)
         assert all(switch["connected"] for switch in client.switches())
         job = client.add_job("aggregation", {"workers": ["h2", "h3"], "server": "h1"})
         leaf = TOPOLOGY.switch("l1").number
@@ -83,7 +83,7 @@ def test_it_programs_the_switches_serves_jobs_and_opens_no_port(
         assert not switches.devices[leaf].groups
         assert not listening(process.pid)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == -signal.SIGTERM
+        assert process.wait(TIMEOUT_S) == -signal.SIGTERM
     assert (tmp_path / "stderr").read_text() == ""
 
 
@@ -93,7 +93,7 @@ def test_a_successor_of_a_killed_controller_goes_on_without_touching_the_switche
 ) -> None:
     config = {**config, "journal": str(tmp_path / "journal")}
     own_slots = {"slot_policy": "static", "slots": 100}
-    client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+    client = ControllerClient(config["rest_address"], timeout_s=TIMEOUT_S)
     with running(config, tmp_path) as process:
         client.add_job("aggregation", {"workers": ["h2", "h3"], "server": "h1", **own_slots})
         gone = client.add_job("aggregation", {"workers": ["h4"], "server": "h2", **own_slots})
@@ -114,10 +114,10 @@ def test_it_can_be_stopped_while_a_switch_is_away(
 ) -> None:
     with running(config, tmp_path) as process:
         switches.stop()
-        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        client = ControllerClient(config["rest_address"], timeout_s=TIMEOUT_S)
         wait_until(lambda: not any(switch["connected"] for switch in client.switches()))
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == -signal.SIGINT
+        assert process.wait(TIMEOUT_S) == -signal.SIGINT
     switches.start()
 
 
@@ -127,7 +127,7 @@ def test_rest_on_an_inherited_socket_too(switches: FakeP4Runtime, config: dict[s
         settings = {**config, "rest_fd": listener.fileno()}
         with running(settings, tmp_path, pass_fds=[listener.fileno()]) as process:
             for address in (f"127.0.0.1:{port}", config["rest_address"]):
-                assert ControllerClient(address, timeout_s=PATIENCE_S).topology() == TOPOLOGY
+                assert ControllerClient(address, timeout_s=TIMEOUT_S).topology() == TOPOLOGY
             assert {each.port for each in listening(process.pid)} == {port}
 
 
@@ -135,7 +135,7 @@ def test_other_applications_see_its_events(switches: FakeP4Runtime, config: dict
     (tmp_path / "observer.py").write_text(OBSERVER)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
     with running({**config, "apps": ["observer"]}, tmp_path, env=environment) as process:
-        client = ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+        client = ControllerClient(config["rest_address"], timeout_s=TIMEOUT_S)
         job = client.add_job("aggregation", {"workers": ["h2"], "server": "h1"})
         client.delete_job("aggregation", job["job"])
         switches.stop()
@@ -165,7 +165,7 @@ def test_it_dies_with_its_parent(switches: FakeP4Runtime, config: dict[str, Any]
     assert json.loads(parent.stdout.readline()) == {"event": "ready"}
     parent.kill()
     # The pipe ends when the last process that holds it is gone.
-    assert parent.communicate(timeout=PATIENCE_S)[0] == ""
+    assert parent.communicate(timeout=TIMEOUT_S)[0] == ""
     wait_until(lambda: not Path(f"/proc/{child}/exe").exists())
 
 

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.diff import switch_diff
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.plan import (
     Lpm,
     Merger,
@@ -24,6 +23,7 @@ from gradbed.controller.planning.plan import (
 )
 from gradbed.controller.planning.text import plan_text
 from gradbed.topo.generators import leaf_spine
+from gradbed.topo.selectors import choose_hosts
 from tests.unit.controller.networks import routes_alone, shared_path_job
 
 

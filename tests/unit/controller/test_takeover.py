@@ -16,16 +16,16 @@ import pytest
 from finsy.proto import p4r
 
 from gradbed.common.errors import UserError
-from gradbed.controller.client import ControllerClient
 from gradbed.controller.core.term import take_charge
+from gradbed.controller.rest.client import ControllerClient
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
-from tests.unit.controller.process import PATIENCE_S, TOPOLOGY, event, running, started
+from tests.unit.controller.process import TIMEOUT_S, TOPOLOGY, event, running, started
 
 JOB = {"workers": ["h2", "h3"], "server": "h1", "slot_policy": "static", "slots": 100}
 
 
 def client_of(config: dict[str, Any]) -> ControllerClient:
-    return ControllerClient(config["rest_address"], timeout_s=PATIENCE_S)
+    return ControllerClient(config["rest_address"], timeout_s=TIMEOUT_S)
 
 
 def forget_writes(switches: FakeP4Runtime) -> None:
@@ -160,7 +160,7 @@ def goes_on(process: subprocess.Popen[str], config: dict[str, Any], directory: P
     asking.start()
     # It waits in the listener's backlog, whether it is there already or not.
     process.send_signal(signal.SIGCONT)
-    assert process.wait(4 * PATIENCE_S) == 2
+    assert process.wait(4 * TIMEOUT_S) == 2
     asking.join()
     assert len(refusals) == 1
     assert (directory / "stderr").read_text().splitlines()[-1] == (

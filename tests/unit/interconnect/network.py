@@ -15,7 +15,7 @@ from scapy.layers.l2 import Ether
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.switches.fabric_layout import fabric_config
 from gradbed.experiments.programs import Program
 from gradbed.switch.virtual import HostInterface, VirtualFabric

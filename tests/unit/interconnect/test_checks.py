@@ -155,7 +155,9 @@ def test_the_most_loaded_plane_is_a_failure(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_detour_that_no_packet_needs_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts of another switch of the unit are reached over another unit, as if mesh links were down."""
-    monkeypatch.setattr("gradbed.controller.systems.interconnect.reach.Reach._mesh", lambda self, here, there: False)
+    monkeypatch.setattr(
+        "gradbed.controller.systems.interconnect.entries.Reachability._mesh", lambda self, here, there: False
+    )
     found = run(tmp_path)
     assert any("packets, of" in line and "after the warm-up" in line for line in found.failures)
 

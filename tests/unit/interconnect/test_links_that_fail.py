@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gradbed.controller.systems.interconnect.reach import Reach
+from gradbed.controller.systems.interconnect.entries import Reachability
 from gradbed.topo.optical_electrical import PLANES, hybrid_name, mesh_port, optical_electrical, uplink_port
 from tests.unit.interconnect.network import Interconnect
 
@@ -99,14 +99,14 @@ def test_usable_ways_lead_to_the_end_and_detours_come_nearer(n: int) -> None:
     whole = optical_electrical(n)
     for link in [*whole.switch_links[:: max(1, n - 1)], None]:
         links = tuple(each for each in whole.links if each != link)
-        reach = Reach(whole.model_copy(update={"links": links}))
+        reach = Reachability(whole.model_copy(update={"links": links}))
         for there in reach.places:
             for here in reach.places:
                 if here != there:
                     assert walk(reach, here, there) <= (3 if link is None else 5)
 
 
-def walk(reach: Reach, here: tuple[int, int], there: tuple[int, int]) -> int:
+def walk(reach: Reachability, here: tuple[int, int], there: tuple[int, int]) -> int:
     """The most mesh links and light paths that a packet may take, over links that are up alone."""
     n, topology = reach.n, reach.topology
     if here == there:

@@ -8,8 +8,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import SwitchPlan, TableEntry
 from gradbed.controller.planning.text import entry_text
 from gradbed.controller.southbound.p4runtime.codec import decode_entry, encode_entry
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import Pipeline, ProgramSchema
 from gradbed.experiments.programs import Program
 
 WAY = TableEntry(

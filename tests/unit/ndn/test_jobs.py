@@ -10,8 +10,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.core.service import NoSettings
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.ndn.entries import job_name
-from gradbed.controller.systems.ndn.messages import NdnRequest, Prefix
-from gradbed.controller.systems.ndn.service import NdnService
+from gradbed.controller.systems.ndn.service import NdnRequest, NdnService, Prefix
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.phase import job_on, ndn_job, request_of

@@ -13,8 +13,8 @@ from queue import SimpleQueue
 import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 
-from gradbed.common.scratch import scratch_folder
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.common.resources import scratch_folder
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.switch.codegen import build_program

@@ -13,7 +13,7 @@ from math import gcd
 from rich.console import Console
 from rich.table import Table
 
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from tools.bench.measure import Goal, goals_table
 from tools.bench.switch import packet_io, workloads

@@ -15,7 +15,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.nodes import Bmv2Switch, free_ports
 from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
 from gradbed.emulation.veth import VethPair, create_pairs, delete_group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradbed.controller.planning.plan import Lpm, MulticastGroup, SwitchPlan, TableEntry
-from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS, SlotRange, aggregation_role
+from gradbed.controller.systems.aggregation.job_plan import DEFAULT_SLOTS, SlotRange, aggregation_role
 from gradbed.controller.systems.ndn.entries import fib_entry
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.formats.aggregation import Flags

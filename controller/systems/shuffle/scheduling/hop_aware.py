@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain, count, islice
 
-from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
-from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.instance import Cluster, DependencyGraph, ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members

@@ -1,19 +1,134 @@
-"""All schedulers by name: gradbed's own, and those of other packages (plug-ins of the group gradbed.schedulers)."""
+"""Schedulers by name: baselines, with and without coding, those of the source and ours, and those of plug-ins."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gradbed.common.errors import UserError
 from gradbed.common.plugins import load_plugin, plugin_failures, plugins
-from gradbed.controller.systems.shuffle.scheduling.baselines import LargestCluster, UncodedMulticast, Unicast
 from gradbed.controller.systems.shuffle.scheduling.clusters import Exact, Improved
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import HopAware
-from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.instance import Cluster, DependencyGraph, ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Scheduler, check_schedule
-from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of
+from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, members
+
+# ---- Unicast ----
+
+
+@dataclass(frozen=True)
+class Unicast:
+    """Send each sample on its own."""
+
+    nearest: bool
+    """Whether the holder with the fewest hops sends it; otherwise a random holder."""
+
+    @property
+    def name(self) -> str:
+        return "unicast-nearest" if self.nearest else "unicast-random"
+
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
+        draw = random.Random(seed)
+        queues = SendQueues(instance, trees)
+        # In random order, as coded packets: in order of workers, all senders would send to the same worker at once.
+        for worker, sample in draw.sample(instance.demands, len(instance.demands)):
+            queues.add(unicast(instance, trees, worker, sample, draw, nearest=self.nearest))
+        return queues.schedule(self.name)
+
+
+def unicast(
+    instance: ShuffleInstance, trees: Trees, worker: int, sample: int, draw: random.Random, *, nearest: bool = True
+) -> CodedPacket:
+    """Return the packet that sends one sample to a worker."""
+    holders = list(members(instance.holders[sample]))
+    if nearest:
+        distances = trees.distances[holders, worker].tolist()
+        least = min(distances)
+        holders = [holder for holder, distance in zip(holders, distances, strict=True) if distance == least]
+    sender = draw.choice(holders)
+    hops, tree = trees.best(sender, 1 << worker)
+    return CodedPacket(sender, ((worker, sample),), tree, hops)
+
+
+# ---- Multicast without coding ----
+
+
+@dataclass(frozen=True)
+class UncodedMulticast:
+    """Send each sample once, from the holder whose tree to all workers that need it has the fewest links."""
+
+    name: str = "uncoded-multicast"
+
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
+        queues = SendQueues(instance, trees)
+        receivers: dict[int, list[int]] = {}
+        for worker, sample in instance.demands:
+            receivers.setdefault(sample, []).append(worker)
+        for sample, workers in sorted(receivers.items()):
+            wanted = sum(1 << worker for worker in workers)
+            found = [(*trees.best(holder, wanted), holder) for holder in members(instance.holders[sample])]
+            hops, tree, sender = min(found)
+            queues.add(CodedPacket(sender, tuple((worker, sample) for worker in workers), tree, hops))
+        return queues.schedule(self.name)
+
+
+# ---- Coding: as many receivers as possible for every packet ----
+
+TRIED_SAMPLES = 4
+"""Samples that are tried for each worker that could join a cluster."""
+
+
+@dataclass(frozen=True)
+class LargestCluster:
+    """Grow clusters until no worker can join, each time by the receiver after which most others still could."""
+
+    master: bool = False
+    """Whether one host that stores everything sends every packet, as in the classical coded shuffle; otherwise a
+    random worker that stores a packet's samples sends it."""
+
+    @property
+    def name(self) -> str:
+        return "coded-master" if self.master else "coded-largest"
+
+    def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
+        if self.master and instance.master is None:
+            raise UserError(f"{self.name} needs a master: a host that is no worker and stores every sample")
+        draw = random.Random(seed)
+        graph = DependencyGraph(instance)
+        queues = SendQueues(instance, trees)
+        for worker, sample in draw.sample(instance.demands, len(instance.demands)):
+            if not graph.is_open(worker, sample):
+                continue
+            cluster = self._grown(graph, graph.cluster(worker, sample), draw)
+            sender = len(instance.workers) if self.master else draw.choice(list(members(cluster.holders)))
+            hops, tree = trees.best(sender, cluster.workers)
+            queues.add(CodedPacket(sender, cluster.receivers, tree, hops))
+            for receiver in cluster.receivers:
+                graph.close(*receiver)
+        return queues.schedule(self.name)
+
+    def _grown(self, graph: DependencyGraph, cluster: Cluster, draw: random.Random) -> Cluster:
+        while True:
+            best: Cluster | None = None
+            for worker in members(cluster.holders):
+                places = list(members(graph.joinable(cluster, worker)))
+                if len(places) > TRIED_SAMPLES:
+                    places = draw.sample(places, TRIED_SAMPLES)
+                for place in places:
+                    joined = graph.joined(cluster, worker, graph.samples[worker][place])
+                    # Some worker has to be able to send it.
+                    if (self.master or joined.holders) and (
+                        best is None or joined.holders.bit_count() > best.holders.bit_count()
+                    ):
+                        best = joined
+            if best is None:
+                return cluster
+            cluster = best
+
+
+# ---- Schedulers by name ----
 
 SCHEDULERS: Mapping[str, Scheduler] = {
     scheduler.name: scheduler
@@ -29,15 +144,14 @@ SCHEDULERS: Mapping[str, Scheduler] = {
         Exact(),
     )
 }
-"""gradbed's own schedulers by name."""
+"""The schedulers of gradbed itself by name; those of other packages are plug-ins of the group gradbed.schedulers."""
 
 
 @dataclass(frozen=True)
 class PluginScheduler:
-    """A scheduler of another package: a function that yields a sender and its packet's receivers, one after the
-    other.
+    """A scheduler of another package: a function that yields the sender and the receivers of each packet.
 
-    Each packet takes the sender's shortest tree to its receivers, and packets leave in the order in which they come.
+    Each packet takes the sender's shortest tree to its receivers, and packets are sent in the order of the function.
     """
 
     name: str
@@ -55,7 +169,11 @@ class PluginScheduler:
 
 
 def scheduler_named(name: str, timing: Timing | None = None) -> Scheduler:
-    """Return the scheduler of a name. timing: for those that let packets wait for loans.
+    """Return the scheduler of a name.
+
+    Args:
+        name: A name of SCHEDULERS, or of a plug-in.
+        timing: Timing for schedulers that let packets wait for loans.
 
     Raises:
         UserError: There is none of that name, or the plug-in cannot be loaded.
@@ -64,7 +182,7 @@ def scheduler_named(name: str, timing: Timing | None = None) -> Scheduler:
     if found is None:
         if name not in plugins("schedulers"):
             raise UserError(
-                f"there is no scheduler {name!r}: choose of {', '.join([*SCHEDULERS, *plugins('schedulers')])}"
+                f"unknown scheduler {name!r}: choose one of {', '.join([*SCHEDULERS, *plugins('schedulers')])}"
             )
         load_plugin("schedulers", name)
         return PluginScheduler(name)

@@ -16,9 +16,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gradbed.common.errors import UserError, unforeseen
+from gradbed.common.errors import UserError, suggestion, unforeseen
 from gradbed.common.plugins import load_plugin, plugins
-from gradbed.common.suggestion import suggestion
 from gradbed.hosts.collectives.schedule import (
     CollectiveCall,
     CollectiveStep,

@@ -9,8 +9,7 @@ from textwrap import dedent
 import pytest
 
 from gradbed.controller.entries.document import EntriesError
-from gradbed.controller.entries.planner import EntriesPlanner
-from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.entries.planner import EntriesPlanner, EntriesSettings
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.switch.program_cache import compiled_files

@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from gradbed.controller.planning.plan import Lpm, MeterRates, Plan, RegisterValue, SwitchPlan
 from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.switches.fabric_layout import fabric_config
 from gradbed.switch.program_cache import compiled_files
 from gradbed.switch.virtual import HostInterface, VirtualFabric

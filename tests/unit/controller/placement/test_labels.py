@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.aggregation.placement.labels import (
     achievable_rates,
@@ -27,6 +26,7 @@ from gradbed.controller.systems.aggregation.placement.rate_solver import SPLITS,
 from gradbed.formats.aggregation import DIRECT, Designation
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
+from gradbed.topo.selectors import choose_hosts
 from tests.examples import examples
 from tests.unit.controller.networks import network
 from tests.unit.controller.placement.examples import problems_with_switches, two_racks

@@ -7,7 +7,6 @@ from itertools import combinations
 
 import pytest
 
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.systems.aggregation.placement import greedy as greedy_module
 from gradbed.controller.systems.aggregation.placement import labels as assignment_module
 from gradbed.controller.systems.aggregation.placement.greedy import exchanged, greedy, packet_greedy, packet_rate_bps
@@ -19,6 +18,7 @@ from gradbed.controller.systems.aggregation.placement.rate_solver import RateSol
 from gradbed.formats.aggregation import Designation
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
+from gradbed.topo.selectors import choose_hosts
 from tools.bench.placement import random_fabric
 
 FABRICS, FEW = range(40), 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.aggregation.placement.labels import achievable_rates
 from gradbed.controller.systems.aggregation.placement.lp_planner import LpPlanner
@@ -14,6 +13,7 @@ from gradbed.formats.aggregation import Designation
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
+from gradbed.topo.selectors import choose_hosts
 
 
 def leaf_spine_problem() -> AggregationProblem:

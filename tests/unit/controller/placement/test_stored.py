@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.systems.aggregation.placement import lp_planner as place
 from gradbed.controller.systems.aggregation.placement import options as stored
@@ -23,6 +22,7 @@ from gradbed.controller.systems.aggregation.placement.rate_solver import solve_r
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
+from gradbed.topo.selectors import choose_hosts
 
 OPTIONS = {"maximum": 2, "method": "highest-degree", "switch_capacity_bps": None, "seed": 1, "demand_bps": None}
 

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 
 from gradbed.controller.core.service import ServiceConfig, load_services
-from gradbed.controller.rest.bodies import MAX_BODY_BYTES, BodyLimits
+from gradbed.controller.rest.middleware import MAX_BODY_BYTES, BodyLimits
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of, served
 
 GIGABYTE = 1 << 30
@@ -123,10 +123,10 @@ def test_a_body_that_takes_too_long_is_refused() -> None:
             await asyncio.sleep(0.01)
 
     async def answered() -> httpx.Response:
-        transport = httpx.ASGITransport(BodyLimits(application(), patience_s=0.2))
+        transport = httpx.ASGITransport(BodyLimits(application(), timeout_s=0.2))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.post(JOBS, content=drops(), headers={"Content-Type": "application/json"})
 
     refused = asyncio.run(answered())
     assert refused.status_code == 408
-    assert refused.json() == {"detail": "the body did not come within 0.2 s"}
+    assert refused.json() == {"detail": "the body did not arrive within 0.2 s"}

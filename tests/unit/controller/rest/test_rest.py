@@ -13,11 +13,10 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from gradbed.common.errors import UserError
-from gradbed.controller.client import ControllerClient
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan
-from gradbed.controller.rest.address import unix_path
+from gradbed.controller.rest.client import ControllerClient, unix_path
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, inherited_socket, listening_socket
 from gradbed.controller.southbound.interface import CounterCell, SouthboundError, SouthboundTimeout

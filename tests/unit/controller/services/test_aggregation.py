@@ -9,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts, choose_hosts_of_jobs
 from gradbed.controller.planning.multicast import MAX_JOB, multicast_address, multicast_tree
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
-from gradbed.controller.systems.aggregation.entries import SlotRange
-from gradbed.controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, choose_job, job_plan
+from gradbed.controller.systems.aggregation.job_plan import MAX_TREES, JobPlan, SlotRange, choose_job, job_plan
 from gradbed.controller.systems.aggregation.placement.planner import (
     AggregationChoice,
     AggregationPlanner,
@@ -26,6 +24,7 @@ from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import DIRECT, Designation
 from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.graph import Topology
+from gradbed.topo.selectors import choose_hosts, choose_hosts_of_jobs
 from tests.examples import examples
 from tests.unit.controller.networks import REGULAR, network, random_networks, routes_alone
 from tests.unit.controller.plan_walker import PlanWalker
@@ -63,7 +62,7 @@ def check_job(topology: Topology, planned: JobPlan, plan: Plan) -> None:
         assert (unsummed.node, unsummed.summed_at) == (job.server, ())
         ack = walker.send(job.server, worker, planned.number, acknowledgement=True)
         assert ack.node == worker
-    for ack, designated in zip(planned.ack_trees, job.turns, strict=True):
+    for ack, designated in zip(planned.ack_trees, job.switches_by_fragment, strict=True):
         arrivals = walker.multicast(job.server, ack.address.ip)
         reached = [arrival.node for arrival in arrivals if topology.is_host(arrival.node)]
         assert sorted(reached) == sorted(job.workers)
@@ -124,7 +123,7 @@ def test_acks_go_only_where_a_slot_waits_for_them() -> None:
     job, _ = planned(topology, workers, "h1", ExplicitPlacement(("c1", "c3")))
     numbers = [topology.switch(name).number for name in ("c1", "c3")]
     last = topology.switch("e1").number
-    assert job.job.turns == (frozenset({numbers[0], last}), frozenset({numbers[1], last}))
+    assert job.job.switches_by_fragment == (frozenset({numbers[0], last}), frozenset({numbers[1], last}))
     assert len(job.trees) == 2
     for ack, own, other in zip(job.ack_trees, ("c1", "c3"), ("c3", "c1"), strict=True):
         assert own in ack.tree.children and other not in ack.tree.children

@@ -10,8 +10,7 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import ServiceConfig, load_services
-from gradbed.controller.systems.aggregation.entries import SlotRange
-from gradbed.controller.systems.aggregation.job_plan import AggregationJob
+from gradbed.controller.systems.aggregation.job_plan import AggregationJob, SlotRange
 from gradbed.topo.generators import fat_tree
 from tests.unit.controller.fake_southbound import FakeSouthbound
 

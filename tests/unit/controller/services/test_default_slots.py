@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from gradbed.controller.systems.aggregation.entries import DEFAULT_SLOTS
-from gradbed.controller.systems.aggregation.messages import AggregationSettings, NewJob
+from gradbed.controller.systems.aggregation.job_plan import DEFAULT_SLOTS
+from gradbed.controller.systems.aggregation.service import AggregationSettings, NewJob
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
 from gradbed.switch.compiler import compile_p4
 

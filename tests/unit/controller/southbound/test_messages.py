@@ -10,13 +10,12 @@ import pytest
 from pydantic import BaseModel
 
 from gradbed.controller.core.controller import Controller
-from gradbed.controller.core.mailbox import Mailbox
 from gradbed.controller.core.service import LoadedService, NoSettings, Service
 from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
-from gradbed.controller.southbound.interface import Digest, Message, PacketIn, Target
+from gradbed.controller.southbound.interface import Digest, Message, PacketIn, QueuedListener, Target
 from gradbed.controller.southbound.p4runtime import codec
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.controller.switches import unrouted_programs
 from gradbed.topo.generators import star
 from tests.unit.p4runtime.network import Network, frame, running, write_program
@@ -89,7 +88,7 @@ class LearningSwitch:
             {"s1": "learning"},
             unrouted_programs=unrouted_programs(self.pipelines),
         )
-        self.mailbox = Mailbox(self.controller)
+        self.mailbox = QueuedListener(self.controller)
         southbound.listen(self.mailbox)
         self.controller.start(PATIENCE_S)
 

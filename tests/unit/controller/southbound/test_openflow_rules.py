@@ -30,7 +30,7 @@ from gradbed.controller.planning.plan import (
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.planning.text import plan_text
 from gradbed.controller.southbound.openflow.openflow_codec import flow_mod, held_flows
-from gradbed.controller.systems.aggregation.entries import (
+from gradbed.controller.systems.aggregation.job_plan import (
     SlotRange,
     aggregation_role,
     designated_route,

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Lpm, Match, Range, RegisterValue, SwitchPlan, TableEntry, Ternary
 from gradbed.controller.southbound.p4runtime.codec import canonical_bytes, decode_entry, encode_entry
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
+from gradbed.controller.southbound.p4runtime.schema import Pipeline, ProgramSchema
 from tests.unit.controller.p4info import aggregation_p4info, every_match_p4info
 
 SCHEMA = ProgramSchema(every_match_p4info())

@@ -21,7 +21,7 @@ from gradbed.controller.southbound.interface import (
 from gradbed.controller.southbound.p4runtime import contents, p4runtime
 from gradbed.controller.southbound.p4runtime.codec import decode_entry, decode_group
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.topo.generators import leaf_spine
 from tests.unit.controller.fake_p4runtime import FakeDevice, FakeP4Runtime
 from tests.unit.controller.fake_southbound import News

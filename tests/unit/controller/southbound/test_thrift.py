@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.controller.southbound.p4runtime.thrift import ThriftReader
+from gradbed.controller.southbound.p4runtime.p4runtime import ThriftReader
 from tests.unit.stf import fake_bmv2
 
 

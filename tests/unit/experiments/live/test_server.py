@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from gradbed.controller.rest.access import AccessCheck
+from gradbed.controller.rest.middleware import AccessCheck
 from gradbed.experiments.live.recording import VERSION, Recording
 from gradbed.experiments.live.server import Guard, Pages, create_app
 

@@ -13,8 +13,7 @@ import pytest
 
 from gradbed.cli.commands.new import new
 from gradbed.common.errors import ProcessLost
-from gradbed.controller.entries.planner import EntriesPlanner
-from gradbed.controller.entries.settings import EntriesSettings
+from gradbed.controller.entries.planner import EntriesPlanner, EntriesSettings
 from gradbed.controller.planning.plan import SwitchPlan
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.experiments import custom_program as program_watch

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.controller.planning.hosts import choose_hosts_of_jobs
 from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.experiments.programs import FORWARD
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
@@ -13,6 +12,7 @@ from gradbed.experiments.systems.aggregation.phase import choose_programmable
 from gradbed.experiments.systems.aggregation.trial import programs_of
 from gradbed.topo.generators import fat_tree, leaf_spine
 from gradbed.topo.link import LinkModel
+from gradbed.topo.selectors import choose_hosts_of_jobs
 
 TOPOLOGY = fat_tree(4, LinkModel(rate_bps=10_000_000))
 

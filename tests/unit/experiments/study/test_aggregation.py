@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.common.errors import UserError
-from gradbed.controller.systems.aggregation.messages import AggregationJobRequest, AggregationSettings
+from gradbed.controller.systems.aggregation.service import AggregationJobRequest, AggregationSettings
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.aggregation.configuration import (

@@ -11,8 +11,8 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.entries import congestion_threshold, ipv4_route, multicast_route
 from gradbed.controller.planning.plan import MulticastGroup, Plan, SwitchPlan
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
-from gradbed.controller.systems.aggregation.entries import SlotRange, aggregation_role
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
+from gradbed.controller.systems.aggregation.job_plan import SlotRange, aggregation_role
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.runtimes.agents import Agents
 from gradbed.experiments.systems.aggregation.phase import agent_specs, server_spec

@@ -12,7 +12,7 @@ from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import LoadedService, NoSettings
 from gradbed.controller.planning.plan import Plan, SwitchPlan
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.controller.systems.ndn.entries import components, fib_entry
 from gradbed.controller.systems.ndn.service import NdnService
 from gradbed.emulation.switches.fabric_layout import fabric_config

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-from gradbed.controller.systems.shuffle.scheduling.dependencies import Cluster, DependencyGraph
 from gradbed.controller.systems.shuffle.scheduling.hop_aware import Growth, HopAware, Limits
-from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.instance import Cluster, DependencyGraph, ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import Loan, SendQueues, Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import check_schedule
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, members

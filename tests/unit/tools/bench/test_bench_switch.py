@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradbed.controller.planning.plan import Lpm, TableEntry, Ternary
-from gradbed.controller.southbound.p4runtime.pipeline import Pipeline
+from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch
 from gradbed.switch.engine import Engine

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradbed.common.closing import Closing
+from gradbed.common.resources import Closing
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
 from gradbed.switch.engine.queue_pairs import HostQueuePairs, NicCompletion

@@ -1,4 +1,4 @@
-"""Temporary folders that do not outlive their process for long, even if it is killed: the next one sweeps them."""
+"""Resources that are released: temporary folders, and context managers that are closed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ import fcntl
 import os
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+# ---- Temporary folders ----
 
 PREFIX = "gradbed-"
 LOCK = ".lock"
-"""Is locked (flock(2)) for as long as the folder's process lives: the kernel lets go of it when that is killed."""
+"""A file that is locked (flock(2)) while the folder's process lives; the kernel unlocks it when that is killed."""
 
 
 @contextlib.contextmanager
 def scratch_folder(purpose: str = "", place: Path | None = None) -> Iterator[Path]:
     """Make a folder gradbed-PURPOSE-..., and remove it with all in it at the end.
 
-    place: a folder of the user's, for what is to be renamed into it; by default that of all temporary files.
+    If the process is killed, the next call of any process removes the folder (`sweep`).
+
+    Args:
+        purpose: A word for the folder's name.
+        place: A folder of the user's, for files that are to be renamed into it; by default that of temporary files.
     """
     prefix = f"{PREFIX}{purpose}-" if purpose else PREFIX
     sweep(place, PREFIX if place is None else prefix)
@@ -46,3 +58,19 @@ def sweep(place: Path | None = None, prefix: str = PREFIX) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
+
+
+# ---- Context managers ----
+
+
+class Closing(ABC):
+    """A context manager that calls `close` at the end."""
+
+    @abstractmethod
+    def close(self) -> object: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -12,11 +12,11 @@ from typing import IO
 
 import pytest
 
-from gradbed.common.scratch import LOCK, scratch_folder, sweep
+from gradbed.common.resources import LOCK, scratch_folder, sweep
 
 KEEPS_ONE = """
 import time
-from gradbed.common.scratch import scratch_folder
+from gradbed.common.resources import scratch_folder
 with scratch_folder("trial") as folder:
     (folder / "links.csv").write_text("1")
     print(folder, flush=True)
@@ -47,7 +47,7 @@ def test_it_is_never_there_with_a_lock_that_is_free(monkeypatch: pytest.MonkeyPa
         locked(lock, operation)
 
     monkeypatch.setattr(fcntl, "flock", swept_first)
-    monkeypatch.setattr("gradbed.common.scratch.sweep", lambda *_: None)
+    monkeypatch.setattr("gradbed.common.resources.sweep", lambda *_: None)
     with scratch_folder() as folder:
         assert (folder / LOCK).exists()
 

@@ -18,9 +18,8 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
-from gradbed.controller.rest import patience
-from gradbed.controller.rest.patience import ImpatientProtocol
-from gradbed.controller.rest.server import RestServer, listening_socket
+from gradbed.controller.rest import server as rest_server
+from gradbed.controller.rest.server import RestServer, TimeoutProtocol, listening_socket
 from tests.waiting import wait_until
 
 LORIS, DEAF, USUAL = 100, 20, 30
@@ -31,8 +30,8 @@ SHORT_S = 0.4
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Of a server that waits for nobody."""
-    monkeypatch.setattr(patience, "REQUEST_TIMEOUT_S", SHORT_S)
-    monkeypatch.setattr(patience, "ANSWER_TIMEOUT_S", SHORT_S)
+    monkeypatch.setattr(rest_server, "REQUEST_TIMEOUT_S", SHORT_S)
+    monkeypatch.setattr(rest_server, "ANSWER_TIMEOUT_S", SHORT_S)
     app = FastAPI()
 
     @app.get("/big")
@@ -111,9 +110,9 @@ def test_a_crowd_that_says_nothing_makes_room(
     port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Long before its time is over. Who came last stays, and is served."""
-    monkeypatch.setattr(patience, "REQUEST_TIMEOUT_S", 600.0)
-    monkeypatch.setattr(patience, "MAX_CONNECTIONS", 20)
-    monkeypatch.setattr(ImpatientProtocol, "_told_of_crowd_s", -math.inf)
+    monkeypatch.setattr(rest_server, "REQUEST_TIMEOUT_S", 600.0)
+    monkeypatch.setattr(rest_server, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(TimeoutProtocol, "_warned_at_s", -math.inf)
     with ExitStack() as stack:
         crowd = [connection(stack, port, HEAD if number % 2 else b"") for number in range(60)]
         assert all(is_closed(each) for each in crowd[:40])
@@ -145,9 +144,9 @@ def test_who_reads_slowly_but_steadily_is_not_sent_away() -> None:
     transport.get_write_buffer_size.side_effect = [900, 800, 100, 100]
 
     async def looks() -> list[bool]:
-        config = uvicorn.Config(FastAPI(), http=ImpatientProtocol, lifespan="off")
+        config = uvicorn.Config(FastAPI(), http=TimeoutProtocol, lifespan="off")
         config.load()
-        protocol = ImpatientProtocol(config=config, server_state=ServerState(), app_state={})
+        protocol = TimeoutProtocol(config=config, server_state=ServerState(), app_state={})
         protocol.connection_made(transport)
         protocol.pause_writing()
         aborted = []

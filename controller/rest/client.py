@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,14 +11,33 @@ import httpx
 
 from gradbed.common.errors import UserError
 from gradbed.controller.planning.plan import Plan
-from gradbed.controller.rest.address import unix_path
 from gradbed.topo.graph import Topology
 
 
-class ControllerClient:
-    """Methods raise UserError with the controller's own line when it refuses, or cannot be reached.
+def unix_path(address: str) -> Path | None:
+    """Return the path of a unix socket from the address of a REST interface; None if the address is HOST:PORT.
 
-    address: "HOST:PORT", or the path of a unix socket (with or without "unix:" before it).
+    Raises:
+        UserError: It is neither.
+    """
+    if address.startswith("unix:"):
+        return Path(address.removeprefix("unix:"))
+    if "/" in address:
+        return Path(address)
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UserError(f"{address!r} is neither HOST:PORT nor the path of a unix socket")
+    return None
+
+
+class ControllerClient:
+    """Call the controller's REST interface.
+
+    Methods raise UserError with the controller's own line when it refuses, or cannot be reached.
+
+    Args:
+        address: "HOST:PORT", or the path of a unix socket (with or without "unix:" before it).
+        timeout_s: Timeout of one request.
     """
 
     def __init__(self, address: str, timeout_s: float = 180.0) -> None:
@@ -25,7 +45,7 @@ class ControllerClient:
         path = unix_path(address)
         self._http = httpx.Client(
             base_url="http://localhost" if path is not None else f"http://{address}",
-            # A connection for each request: controllers come and go. No proxy stands before this machine's own.
+            # A connection for each request, since controllers come and go; no proxies for this machine's addresses.
             transport=httpx.HTTPTransport(
                 uds=None if path is None else str(path),
                 verify=False,
@@ -39,39 +59,45 @@ class ControllerClient:
         return Topology.model_validate(self._request("GET", "/topology"))
 
     def switches(self) -> list[dict[str, Any]]:
-        """name, number, connected, pipeline, error of every switch."""
+        """Return name, number, connected, pipeline and error of every switch."""
         return list(self._request("GET", "/switches"))
 
     def counters(self, switch: str) -> dict[str, list[dict[str, int]]]:
-        """Counter name -> its cells that are not zero: index, packets, bytes."""
+        """Return the cells of each counter that are not zero (index, packets, bytes), by the counter's name."""
         return dict(self._request("GET", f"/switches/{_quoted(switch)}/counters"))
 
     def differences(self, switch: str) -> list[str] | None:
-        """Return what the switch, asked now, holds otherwise than its part of the plan, a line each; None: it cannot
-        tell."""
+        """Read a switch and return the differences from its part of the plan, a line each.
+
+        None: the switch cannot report them.
+        """
         found = self._request("GET", f"/switches/{_quoted(switch)}/differences")
         return None if found is None else list(found)
 
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
-        """Index -> value of the cells of a register array that are not zero; None: larger than BMv2 tells."""
+        """Return the cells of a register array that are not zero, by index; None: a value too large for BMv2."""
         cells = self._request("GET", f"/switches/{_quoted(switch)}/registers/{_quoted(name)}")
         return {cell["index"]: cell["value"] for cell in cells}
 
     def links(self) -> list[dict[str, Any]]:
-        """a, b (the nodes) and up of every link."""
+        """Return a, b (the nodes) and up of every link."""
         return list(self._request("GET", "/links"))
 
     def link(self, a: str, b: str, up: bool) -> None:
-        """Tell that the link between two nodes went down or came up: the controller plans anew."""
+        """Report that the link between two nodes went down or came up: the controller plans anew."""
         self._request("POST", "/links", {"a": a, "b": b, "up": up})
 
     def jobs(self, system: str | None = None) -> list[dict[str, Any]]:
-        """Return the jobs of one system, or of all, each of which then names its system."""
+        """Return the jobs of one system, or of all systems, with the field `system` then."""
         return list(self._request("GET", "/jobs" if system is None else _jobs_of(system)))
 
     def add_job(self, system: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Add a job and return the answer, whose field `job` is its number. request: the fields that the system's
-        service takes."""
+        """Add a job and return the answer, whose field `job` is its number.
+
+        Args:
+            system: The system's name.
+            request: The fields of its service's Request.
+        """
         return dict(self._request("POST", _jobs_of(system), request))
 
     def delete_job(self, system: str, number: int) -> None:
