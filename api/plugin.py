@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from gradbed.experiments.tables.metric import Metric
     from gradbed.formats.addresses import ip_integer
     from gradbed.formats.header import Field, Header
+    from gradbed.hosts.agents.config import AgentAddress, AgentConfig
     from gradbed.hosts.agents.context import AgentContext
-    from gradbed.hosts.agents.description import AgentAddress, Description
     from gradbed.hosts.collectives.schedule import CollectiveAction, CollectiveCall, CollectiveStep, Operation
     from gradbed.hosts.compressors.content import Content
     from gradbed.hosts.compressors.methods import Compressor, Setting
@@ -60,6 +60,7 @@ __all__ = [
     "FORWARD",
     "UNLIMITED",
     "AgentAddress",
+    "AgentConfig",
     "AgentContext",
     "AgentResults",
     "AgentSpec",
@@ -69,7 +70,6 @@ __all__ = [
     "Compressor",
     "CongestionControl",
     "Content",
-    "Description",
     "Endpoint",
     "Field",
     "Header",
@@ -145,7 +145,7 @@ _MODULES = {
     "gradbed.formats.addresses": "ip_integer",
     "gradbed.formats.header": "Field Header",
     "gradbed.hosts.agents.context": "AgentContext",
-    "gradbed.hosts.agents.description": "AgentAddress Description",
+    "gradbed.hosts.agents.config": "AgentAddress AgentConfig",
     "gradbed.hosts.compressors.content": "Content",
     "gradbed.hosts.compressors.methods": "Compressor Setting",
     "gradbed.hosts.protocols.frames": "frame_type mac_array pack_datagrams well_formed_datagrams",

@@ -18,7 +18,7 @@ from gradbed.experiments.phases import Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
 from gradbed.hosts.collectives.job import CollectiveJob
-from gradbed.hosts.torch_hook.agent import Script, ScriptDescription
+from gradbed.hosts.torch_hook.agent import Script, ScriptConfig
 from gradbed.hosts.torch_hook.torch_extra import require_torch
 
 MODULE = "gradbed.hosts.torch_hook.agent"
@@ -54,7 +54,7 @@ class ScriptRanks:
         self._ended = 0
 
     def specs(self, job: CollectiveJob, exchange: str, stop_rank: int) -> list[AgentSpec]:
-        """exchange: as of gradbed.hosts.torch_hook.agent.ScriptDescription. How long a gradient is, is not known
+        """exchange: as of gradbed.hosts.torch_hook.agent.ScriptConfig. How long a gradient is, is not known
         yet."""
         self._workers = len(job.workers)
         return [
@@ -62,7 +62,7 @@ class ScriptRanks:
                 host=worker.name,
                 agent=f"{MODULE}:main",
                 name=f"worker {worker.index}",
-                description=ScriptDescription(
+                config=ScriptConfig(
                     exchange=exchange,
                     job=job.model_dump(mode="json"),
                     index=worker.index,

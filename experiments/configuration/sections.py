@@ -21,7 +21,7 @@ from gradbed.topo.selectors import with_node_names
 
 HOST_CLASS = "host"
 
-Described = TypeVar("Described", bound=BaseModel)
+Config = TypeVar("Config", bound=BaseModel)
 
 
 def option(
@@ -190,8 +190,8 @@ def link_classes(topology: Topology, link: Link) -> frozenset[str]:
     return frozenset({f"{a}-{b}", f"{b}-{a}"})
 
 
-def describe(model: type[Described], scale: Scale, *sections: BaseModel, **fields: Any) -> Described:
-    """Return the configuration of an agent.
+def agent_config(model: type[Config], scale: Scale, *sections: BaseModel, **fields: Any) -> Config:
+    """Return the config of an agent.
 
     It has the given fields, and each option of the sections of which it has a field with the same name; times (_us)
     are converted to those of the emulated network.

@@ -27,7 +27,7 @@ KERNEL_NIC = "gradbed.switch.kernel_nic:KernelNic"
 class AgentSpec:
     """An agent to start.
 
-    agent: "module:function", which takes a gradbed.hosts.agents.context.AgentContext and a description. name: unique
+    agent: "module:function", which takes a gradbed.hosts.agents.context.AgentContext and a config. name: unique
     within the job. stop_rank: when the job stops, agents of a lower rank are told first, the next once these have
     ended.
     """
@@ -35,7 +35,7 @@ class AgentSpec:
     host: str
     agent: str
     name: str
-    description: BaseModel | Mapping[str, Any]
+    config: BaseModel | Mapping[str, Any]
     stop_rank: int = 0
     job: int = 1
 
@@ -53,7 +53,7 @@ class Hosts(Protocol):
 class Launcher(Protocol):
     """Takes commands and gives events of gradbed.hosts.agents.kernel.launcher: a process, or all on virtual time.
 
-    A start's description is an agent's value (pydantic) or a mapping, which may become JSON on the way.
+    A start's config is a pydantic model or a mapping, which may become JSON on the way.
     """
 
     def send(self, command: str, **arguments: Any) -> None: ...
@@ -66,14 +66,14 @@ class Launcher(Protocol):
 
 
 class LauncherProcess(JsonLinesProcess):
-    """To whom descriptions go as JSON."""
+    """A launcher that is given configs as JSON."""
 
     def send(self, command: str, **arguments: Any) -> None:
-        description = arguments.get("description", {})
-        if isinstance(description, BaseModel):
-            arguments["description"] = description.model_dump(mode="json")
-        elif description:
-            arguments["description"] = dict(description)
+        config = arguments.get("config", {})
+        if isinstance(config, BaseModel):
+            arguments["config"] = config.model_dump(mode="json")
+        elif config:
+            arguments["config"] = dict(config)
         super().send(command, **arguments)
 
 
@@ -145,7 +145,7 @@ class Agents:
                 host_pid=self._hosts.host_pid(spec.host),
                 interfaces=self._hosts.host_interfaces(spec.host),
                 rates_bps=self._rates_bps.get(spec.host, ()),
-                description=spec.description,
+                config=spec.config,
                 stop_rank=spec.stop_rank,
                 classes=self._classes,
             )

@@ -11,8 +11,8 @@ from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.patterns import Demands, Pair, demands, read_matrix
-from gradbed.hosts.agents.description import AgentAddress
-from gradbed.hosts.traffic.description import EndpointDescription, TrafficStream
+from gradbed.hosts.agents.config import AgentAddress
+from gradbed.hosts.traffic.config import EndpointConfig, TrafficStream
 from gradbed.hosts.traffic.replay import Replay
 from gradbed.hosts.traffic.schedule import mean_wire_bytes
 from gradbed.topo.graph import Topology
@@ -83,7 +83,7 @@ MODULE = "gradbed.hosts.traffic.agents"
 """Module of the agents, for NetworkSetup.preload."""
 
 KEPT_PACKETS = 1 << 18
-"""Number of packets that all hosts together keep (gradbed.hosts.traffic.description.EndpointDescription).
+"""Number of packets that all hosts together keep (gradbed.hosts.traffic.config.EndpointConfig).
 
 They are half a gigabyte of usual packets, half of what a network on the virtual clock has room for.
 """
@@ -92,7 +92,7 @@ NAME = "traffic of {}"
 """Name of an agent, by its host."""
 
 Headers = Callable[[Pair, int], tuple[str, ...] | None]
-"""Headers of the frames of a pair, one for each of its flows (gradbed.hosts.traffic.description.Stream.headers)."""
+"""Headers of the frames of a pair, one for each of its flows (gradbed.hosts.traffic.config.Stream.headers)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def plan_traffic(
     for host, chosen in sent.items():
         streams[host] = tuple(receiver for _, receiver in chosen)
         rate_bps = topology.link(host, topology.attachment(host).name).model.rate_bps
-        description = EndpointDescription(
+        config = EndpointConfig(
             address=AgentAddress.of(topology.host(host)),
             source=numbers[host],
             streams=tuple(
@@ -176,7 +176,7 @@ def plan_traffic(
             except_udp_port=(except_udp_ports or {}).get(host),
             replay=(replay or {}).get(host),
         )
-        specs.append(AgentSpec(host, AGENT, NAME.format(host), description, 0, job))
+        specs.append(AgentSpec(host, AGENT, NAME.format(host), config, 0, job))
     return TrafficPlan(tuple(specs), rates_bps, streams, names, section, scale)
 
 

@@ -11,10 +11,10 @@ from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
 from gradbed.formats.ring import RING_PORT
-from gradbed.hosts.agents.description import worker_addresses
+from gradbed.hosts.agents.config import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.traffic.gradient_rounds import RoundsDescription, expected_digest
+from gradbed.hosts.traffic.gradient_rounds import RoundsConfig, expected_digest
 from gradbed.topo.graph import Topology
 
 AGENT = "gradbed.hosts.traffic.gradient_rounds:worker"
@@ -48,10 +48,10 @@ class Background:
         """Return the agents, once the controller has given the job its number."""
         found = []
         for spec in self.specs:
-            description = spec.description
-            assert isinstance(description, RoundsDescription)
-            told = description.model_copy(update={"job": description.job.model_copy(update={"job": job})})
-            found.append(replace(spec, description=told, job=job))
+            config = spec.config
+            assert isinstance(config, RoundsConfig)
+            told = config.model_copy(update={"job": config.job.model_copy(update={"job": job})})
+            found.append(replace(spec, config=told, job=job))
         return found
 
     @property
@@ -118,7 +118,7 @@ def plan_background(
             name,
             AGENT,
             f"background of {name}",
-            RoundsDescription(job=job, index=index, duration_us=duration_us),
+            RoundsConfig(job=job, index=index, duration_us=duration_us),
         )
         for index, name in enumerate(workers)
     )

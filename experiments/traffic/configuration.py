@@ -10,7 +10,7 @@ from pydantic import model_validator
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.patterns import Within
-from gradbed.hosts.traffic.description import ArrivalKind, Arrivals, Sizes
+from gradbed.hosts.traffic.config import ArrivalKind, Arrivals, Sizes
 
 
 class TrafficSection(Section):

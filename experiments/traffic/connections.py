@@ -17,8 +17,8 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.agents import NAME, plan_traffic, shares
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
-from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
-from gradbed.hosts.traffic.description import EndpointDescription, TrafficStream
+from gradbed.hosts.traffic.config import EndpointConfig, TrafficStream
+from gradbed.hosts.traffic.connections import Connection, ConnectionsConfig
 from gradbed.hosts.traffic.schedule import flow_arrivals
 from gradbed.hosts.traffic.sizes import has_flows
 from gradbed.topo.graph import Topology
@@ -74,13 +74,13 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
     iperf3_ports = count(IPERF3_PORT)
     made: dict[str, list[tuple[str, Connection]]] = {host: [] for host in planned.sources}
     for spec in planned.specs:
-        description = spec.description
-        assert isinstance(description, EndpointDescription)
+        config = spec.config
+        assert isinstance(config, EndpointConfig)
         receivers = planned.streams[spec.host]
         if flows:
-            made[spec.host] += _flow_connections(description, receivers)
+            made[spec.host] += _flow_connections(config, receivers)
             continue
-        for receiver, stream in zip(receivers, description.streams, strict=True):
+        for receiver, stream in zip(receivers, config.streams, strict=True):
             size_bytes = None if most is None else most[spec.host, receiver] * section.frame_bytes
             port = TCP_PORT if section.transport == "tcp" else next(iperf3_ports)
             made[spec.host] += [(receiver, each) for each in _pair_connections(section, stream, port, size_bytes)]
@@ -97,7 +97,7 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
             host,
             AGENT,
             NAME.format(host),
-            ConnectionsDescription(
+            ConnectionsConfig(
                 program=program,
                 connections=tuple(each for _, each in found),
                 listen=listen(host),
@@ -121,14 +121,14 @@ def _check_options(section: TrafficSection, flows: bool) -> None:
         raise UserError("--packets: iperf3 runs for a time: use --duration-ms")
 
 
-def _flow_connections(description: EndpointDescription, receivers: Sequence[str]) -> Iterator[tuple[str, Connection]]:
+def _flow_connections(config: EndpointConfig, receivers: Sequence[str]) -> Iterator[tuple[str, Connection]]:
     """Yield the receiver and connection of each flow of a host.
 
     Args:
-        receivers: of the description's streams.
+        receivers: of the config's streams.
     """
-    for begin_ns, place, size in flow_arrivals(description):
-        ip = description.streams[place].destination.ip
+    for begin_ns, place, size in flow_arrivals(config):
+        ip = config.streams[place].destination.ip
         yield receivers[place], Connection(destination=ip, port=TCP_PORT, begin_us=begin_ns // 1000, bytes=size)
 
 

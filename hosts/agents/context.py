@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gradbed.hosts.agents.description import AgentAddress
+    from gradbed.hosts.agents.config import AgentAddress
     from gradbed.hosts.agents.frames.counts import InterfaceCounts
     from gradbed.hosts.agents.nic import RawFrames
     from gradbed.hosts.agents.queue_pairs import QueuePairs

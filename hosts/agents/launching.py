@@ -20,9 +20,9 @@ from pydantic import BaseModel
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import attribute
-from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.agents.config import parse_config
 
-# ---- Agents, and other functions that are named in commands and descriptions, as "module:function" ----
+# ---- Agents, and other functions that are named in commands and configs, as "module:function" ----
 
 
 def find_function(name: str) -> Callable[..., Any]:
@@ -38,8 +38,13 @@ def find_function(name: str) -> Callable[..., Any]:
     return found
 
 
-def description_type(function: Callable[..., Any], name: str) -> type[BaseModel]:
-    """The annotation of the second parameter, the description. name: of the function, for the UserError."""
+def config_type(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """Return the annotation of the second parameter, the config. UserError.
+
+    Args:
+        function: An agent's.
+        name: The function's name, for messages.
+    """
     try:
         parameter = list(inspect.signature(function).parameters)[1]
         model: type[BaseModel] = typing.get_type_hints(function)[parameter]
@@ -47,13 +52,13 @@ def description_type(function: Callable[..., Any], name: str) -> type[BaseModel]
             return model
     except (IndexError, KeyError, NameError, TypeError):
         pass
-    raise UserError(f"{name!r} must take a context and a description that is annotated with its pydantic model")
+    raise UserError(f"{name!r} must take a context and a config that is annotated with its pydantic model")
 
 
-def prepare_agent(name: str, description: Any) -> tuple[Callable[..., Any], BaseModel]:
-    """An agent's function and its description, checked; calls `prepare` of its module, if there is one. UserError."""
+def prepare_agent(name: str, config: Any) -> tuple[Callable[..., Any], BaseModel]:
+    """Return an agent's function and its checked config, after `prepare` of its module if there is one. UserError."""
     main = find_function(name)
-    checked = parse_description(description_type(main, name), description)
+    checked = parse_config(config_type(main, name), config)
     prepare = getattr(sys.modules[main.__module__], "prepare", None)
     if prepare is not None:
         try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradbed.common.resources import Closing
 from gradbed.formats.addresses import ip_integer, mac_bytes
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions, Word
 from gradbed.hosts.agents.queue_pairs import (
     CollectiveCounts,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gradbed.common.congestion_control import is_plugin, unknown_control
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions
 
 if TYPE_CHECKING:

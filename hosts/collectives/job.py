@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import Field, model_validator
 
 from gradbed.formats.lanes import LANE_MULTIPLE, MAX_LANES
-from gradbed.hosts.agents.description import Description, WorkerAddress
+from gradbed.hosts.agents.config import AgentConfig, WorkerAddress
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import ExternalSettings, Settings, TrainingSettings
 from gradbed.hosts.learning.workload import gradient_values
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class CollectiveJob(Description):
+class CollectiveJob(AgentConfig):
     """Workers that sum their gradients, round by round."""
 
     job: int = Field(ge=1, le=0xFFFF)
@@ -69,8 +69,8 @@ class CollectiveJob(Description):
 Job = TypeVar("Job", bound=CollectiveJob)
 
 
-class WorkerOf(Description, Generic[Job]):
-    """The description of a worker: its job, and which of the job's workers it is."""
+class WorkerOf(AgentConfig, Generic[Job]):
+    """The config of a worker: its job, and which of the job's workers it is."""
 
     job: Job
     index: int = Field(ge=0)

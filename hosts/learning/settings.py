@@ -1,4 +1,4 @@
-"""What a job computes: the workload section of a job description."""
+"""What a job computes: the workload section of a job's config."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from pydantic import Field
 from gradbed.common.caller import caller
 from gradbed.common.errors import UserError
 from gradbed.hosts import torch_hook
+from gradbed.hosts.agents.config import AgentConfig, parse_config
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import Description, parse_description
 from gradbed.hosts.agents.kernel.namespace import name_hosts
-from gradbed.hosts.agents.launching import description_type, find_function
+from gradbed.hosts.agents.launching import config_type, find_function
 from gradbed.hosts.collectives.job import CollectiveJob, process_group_environment
 from gradbed.hosts.torch_hook.session import Session
 from gradbed.hosts.torch_hook.torch_extra import load_torch
@@ -28,7 +28,7 @@ from gradbed.hosts.torch_hook.torch_extra import load_torch
 # ---- The script ----
 
 
-class Script(Description):
+class Script(AgentConfig):
     """A script to run. output: descriptors of the script's standard output and error, or a file for both."""
 
     path: str
@@ -94,7 +94,7 @@ def _redirect(output: str | tuple[int, int]) -> None:
 # ---- The agent ----
 
 
-class ScriptDescription(Description):
+class ScriptConfig(AgentConfig):
     """exchange: "module:function" of a gradbed.hosts.torch_hook.session.OpenExchange. Its second parameter is
     annotated with the job's type, a gradbed.hosts.collectives.job.CollectiveJob."""
 
@@ -104,18 +104,18 @@ class ScriptDescription(Description):
     script: Script
 
 
-def prepare(description: ScriptDescription) -> None:
+def prepare(config: ScriptConfig) -> None:
     """Load PyTorch and the exchange's module, once for all workers."""
     load_torch("a worker with a script")
-    find_function(description.exchange)
+    find_function(config.exchange)
 
 
-def main(context: AgentContext, description: ScriptDescription) -> None:
+def main(context: AgentContext, config: ScriptConfig) -> None:
     """Run the script to its end, then serve until stop."""
     context.require_kernel("a PyTorch script")
-    open_exchange = find_function(description.exchange)
-    job = parse_description(description_type(open_exchange, description.exchange), description.job)
+    open_exchange = find_function(config.exchange)
+    job = parse_config(config_type(open_exchange, config.exchange), config.job)
     if not isinstance(job, CollectiveJob):
-        raise UserError(f"{description.exchange} is not for workers that sum gradients")
+        raise UserError(f"{config.exchange} is not for workers that sum gradients")
     name_hosts({worker.ip: worker.name for worker in job.workers})
-    run_script(description.script, Session(job, description.index, open_exchange, context), context)
+    run_script(config.script, Session(job, config.index, open_exchange, context), context)

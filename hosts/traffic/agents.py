@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.traffic.description import EndpointDescription
+from gradbed.hosts.traffic.config import EndpointConfig
 from gradbed.hosts.traffic.frames import FrameMaker
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.hosts.traffic.replay import replay_windows
@@ -23,24 +23,24 @@ Frames = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32] | None]
 """Times, rows, and their lengths if these differ."""
 
 
-def endpoint(context: AgentContext, description: EndpointDescription) -> None:
+def endpoint(context: AgentContext, config: EndpointConfig) -> None:
     """Emits `sent` once all of its packets have left, and the time in which it sends is over."""
-    arrived = ReceivedPackets(description.source)
-    port = None if description.any_frame else description.udp_port
-    with context.open(udp_port=port, except_udp_port=description.except_udp_port, quiet=True) as interface:
+    arrived = ReceivedPackets(config.source)
+    port = None if config.any_frame else config.udp_port
+    with context.open(udp_port=port, except_udp_port=config.except_udp_port, quiet=True) as interface:
         context.emit("ready")
         if not context.wait_for_begin():
             return
-        kept_us = 8e6 * description.kept_packets * mean_frame_bytes(description.sizes) / description.link_rate_bps
+        kept_us = 8e6 * config.kept_packets * mean_frame_bytes(config.sizes) / config.link_rate_bps
         intake = _Intake(context, interface, arrived, min(LOOK_US, max(1, round(kept_us))))
-        schedule = TrafficSchedule(description, context.now_ns() + 1000 * description.begin_us)
+        schedule = TrafficSchedule(config, context.now_ns() + 1000 * config.begin_us)
         arrived.measured_ns = schedule.measured_ns
-        packets, maker = 0, FrameMaker(description)
-        if description.streams:
+        packets, maker = 0, FrameMaker(config)
+        if config.streams:
             packets = _send_all(intake, _made(schedule, maker), stamp=True)
         replayed = 0
-        if description.replay is not None:
-            windows = replay_windows(description.replay, context.now_ns())
+        if config.replay is not None:
+            windows = replay_windows(config.replay, context.now_ns())
             replayed = _send_all(intake, windows, stamp=False)
         intake.wait_until(schedule.measured_ns[1])
         context.emit("sent", packets=packets + replayed)

@@ -10,16 +10,16 @@ from typing import Literal
 from pydantic import Field
 
 from gradbed.formats.addresses import Ip
+from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import Description
 from gradbed.hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
 from gradbed.hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
 
 LOOK_US = 20_000
 
 
-class Connection(Description):
-    """begin_us: after agents have begun. bytes: of TCP; None: until the description's duration is over. rate_bps: a
+class Connection(AgentConfig):
+    """begin_us: after agents have begun. bytes: of TCP; None: until the config's duration is over. rate_bps: a
     limit. parallel: so many at once (iperf3). port: where the receiver listens."""
 
     destination: Ip
@@ -30,7 +30,7 @@ class Connection(Description):
     parallel: int = Field(default=1, ge=1)
 
 
-class ConnectionsDescription(Description):
+class ConnectionsConfig(AgentConfig):
     """listen: ports at which others' connections arrive."""
 
     program: Literal["tcp", "iperf3"]
@@ -41,20 +41,20 @@ class ConnectionsDescription(Description):
     """The longest that nothing happens on a TCP connection."""
 
 
-def endpoint(context: AgentContext, description: ConnectionsDescription) -> None:
+def endpoint(context: AgentContext, config: ConnectionsConfig) -> None:
     """Emits `sent` once all of its connections have ended, and at the end what became of each."""
-    context.require_kernel(f"--transport {description.program}")
-    server = StreamServer if description.program == "tcp" else Iperf3Server
+    context.require_kernel(f"--transport {config.program}")
+    server = StreamServer if config.program == "tcp" else Iperf3Server
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(server(port)) for port in description.listen]
+        servers = [stack.enter_context(server(port)) for port in config.listen]
         context.emit("ready")
         if not context.wait_for_begin():
             return
-        running = Running(description, context.now_ns())
+        running = Running(config, context.now_ns())
         while not (running.is_over or context.stopped):
             context.wait(context.now_us() + LOOK_US)
         running.raise_failure()
-        context.emit("sent", packets=len(description.connections))
+        context.emit("sent", packets=len(config.connections))
         while not context.stopped:
             context.wait()
         arrivals = [
@@ -69,14 +69,13 @@ def endpoint(context: AgentContext, description: ConnectionsDescription) -> None
 class Running:
     """The running connections, each in a thread of its own."""
 
-    def __init__(self, description: ConnectionsDescription, begin_ns: int) -> None:
+    def __init__(self, config: ConnectionsConfig, begin_ns: int) -> None:
         self._failures: list[BaseException] = []
-        self._description = description
+        self._config = config
         self.begin_ns = begin_ns
-        self._outcomes: list[StreamOutcome | None] = [None] * len(description.connections)
+        self._outcomes: list[StreamOutcome | None] = [None] * len(config.connections)
         self._threads = [
-            threading.Thread(target=self._carry, args=each, daemon=True)
-            for each in enumerate(description.connections)
+            threading.Thread(target=self._carry, args=each, daemon=True) for each in enumerate(config.connections)
         ]
         for thread in self._threads:
             thread.start()
@@ -108,7 +107,7 @@ class Running:
     def _carry(self, place: int, connection: Connection) -> None:
         address = (connection.destination, connection.port)
         begin_ns = self.begin_ns + 1000 * connection.begin_us
-        end_ns = self.begin_ns + 1000 * self._description.duration_us
+        end_ns = self.begin_ns + 1000 * self._config.duration_us
         size, rate_bps = connection.bytes, connection.rate_bps
         try:
             self._outcomes[place] = (
@@ -118,9 +117,9 @@ class Running:
                     end_ns=end_ns,
                     size=size,
                     rate_bps=rate_bps,
-                    timeout_s=self._description.patience_us / 1e6,
+                    timeout_s=self._config.patience_us / 1e6,
                 )
-                if self._description.program == "tcp"
+                if self._config.program == "tcp"
                 else run_iperf3(
                     address,
                     begin_ns=begin_ns,

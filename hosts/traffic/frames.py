@@ -10,7 +10,7 @@ from gradbed.formats.addresses import ip_integer
 from gradbed.formats.datagram import ETHERNET_BYTES, IPV4_BYTES, PLAIN
 from gradbed.formats.traffic import TAG, TRAILER, TRAILER_BYTES, WARM_UP
 from gradbed.hosts.protocols.frames import frame_type, ipv4_checksum, mac_array, pack_datagrams
-from gradbed.hosts.traffic.description import EndpointDescription
+from gradbed.hosts.traffic.config import EndpointConfig
 from gradbed.hosts.traffic.schedule import TrafficPackets
 
 # ---- Trailers of received frames ----
@@ -48,14 +48,14 @@ _HEADER = frame_type(PLAIN)
 class FrameMaker:
     """Frames of one host. warm_up: how many of them are marked as not to be measured."""
 
-    def __init__(self, description: EndpointDescription) -> None:
+    def __init__(self, config: EndpointConfig) -> None:
         self.warm_up = 0
-        self._source = description.source
-        self._receivers = np.array([stream.receiver for stream in description.streams], np.uint16)
-        streams = description.streams
+        self._source = config.source
+        self._receivers = np.array([stream.receiver for stream in config.streams], np.uint16)
+        streams = config.streams
         self._templates = [np.array([_bytes(each) for each in stream.headers or ()]) for stream in streams]
         if any(len(each) for each in self._templates):
-            self._check_templates(description)
+            self._check_templates(config)
         # Not np.concatenate, which would turn the fields' bytes to the machine's order.
         self._headers = np.empty(len(streams), _HEADER)
         for place, stream in enumerate(streams):
@@ -63,21 +63,21 @@ class FrameMaker:
                 PLAIN,
                 _HEADER,
                 1,
-                src_mac=mac_array(description.address.mac),
-                dst_mac=mac_array(stream.dst_mac or description.address.gateway_mac),
-                src_ip=ip_integer(description.address.ip),
+                src_mac=mac_array(config.address.mac),
+                dst_mac=mac_array(stream.dst_mac or config.address.gateway_mac),
+                src_ip=ip_integer(config.address.ip),
                 dst_ip=ip_integer(stream.destination.ip),
-                dst_port=description.udp_port,
+                dst_port=config.udp_port,
                 tos=stream.tos,
             )
 
-    def _check_templates(self, description: EndpointDescription) -> None:
-        for stream, headers in zip(description.streams, self._templates, strict=True):
-            if len(headers) != stream.flows or description.sizes.kind != "fixed":
+    def _check_templates(self, config: EndpointConfig) -> None:
+        for stream, headers in zip(config.streams, self._templates, strict=True):
+            if len(headers) != stream.flows or config.sizes.kind != "fixed":
                 raise UserError("headers of one's own go with frames of a fixed size, one for each flow")
-            if headers.shape[1] + TRAILER_BYTES > description.sizes.frame_bytes:
+            if headers.shape[1] + TRAILER_BYTES > config.sizes.frame_bytes:
                 raise UserError(
-                    f"a frame of {description.sizes.frame_bytes} bytes has no room for headers of {headers.shape[1]} "
+                    f"a frame of {config.sizes.frame_bytes} bytes has no room for headers of {headers.shape[1]} "
                     f"and the {TRAILER_BYTES} bytes at its end by which it is known"
                 )
 

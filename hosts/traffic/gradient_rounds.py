@@ -16,25 +16,25 @@ from gradbed.hosts.learning.settings import SyntheticSettings
 from gradbed.hosts.learning.workload import sum_digest, synthetic_gradient
 
 
-class RoundsDescription(WorkerOf[CollectiveJob]):
+class RoundsConfig(WorkerOf[CollectiveJob]):
     """A worker of a job with synthetic gradients. duration_us: no round begins later."""
 
     duration_us: int = Field(ge=0)
 
 
-def worker(context: AgentContext, description: RoundsDescription) -> None:
+def worker(context: AgentContext, config: RoundsConfig) -> None:
     """Emits `background` after its last round, and at the end the time that each round took and its sum's digest."""
-    job = description.job
+    job = config.job
     with context.open(udp_port=RING_PORT) as interface:
-        exchange = RingExchange(job, description.index, interface, context)
+        exchange = RingExchange(job, config.index, interface, context)
         context.emit("ready")
         taken_us: list[int] = []
         digests: list[str] = []
         if context.wait_for_begin():
-            end_us = context.now_us() + description.duration_us
+            end_us = context.now_us() + config.duration_us
             over = False
             while not over:
-                gradient = context.compute(partial(_gradient, description, len(digests)))
+                gradient = context.compute(partial(_gradient, config, len(digests)))
                 # Whoever sees that the time is over says so in the first value, and all hear it in the same round.
                 gradient[0] = context.now_us() >= end_us
                 begin_us = context.now_us()
@@ -51,10 +51,10 @@ def worker(context: AgentContext, description: RoundsDescription) -> None:
         context.emit("final", statistics={"round_us": taken_us, "digests": digests})
 
 
-def _gradient(description: RoundsDescription, round_number: int) -> NDArray[np.int32]:
-    settings = description.job.workload
+def _gradient(config: RoundsConfig, round_number: int) -> NDArray[np.int32]:
+    settings = config.job.workload
     assert isinstance(settings, SyntheticSettings)
-    return synthetic_gradient(settings, description.index, round_number)
+    return synthetic_gradient(settings, config.index, round_number)
 
 
 def expected_digest(settings: SyntheticSettings, workers: int, round_number: int) -> str:

@@ -15,7 +15,7 @@ from pydantic import Field
 from gradbed.common.capture_files import ETHERNET, Record, read_capture_file
 from gradbed.common.errors import UserError
 from gradbed.formats.addresses import Mac
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.config import AgentConfig
 
 WINDOW_FRAMES = 512
 _ETHERNET_BYTES = 14
@@ -31,7 +31,7 @@ Window = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]
 """Times, rows of frames, and their lengths."""
 
 
-class Replay(Description):
+class Replay(AgentConfig):
     """file: pcap or pcapng. speed: times as fast as it was recorded. mtu_bytes: of the network's links; longer frames
     are refused. src_mac, dst_mac: of the Ethernet header that packets get which have none; destination_macs: of
     destinations that are reached without a gateway, by IPv4 address."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.traffic import TRAILER_BYTES
-from gradbed.hosts.traffic.description import Arrivals, EndpointDescription, Sizes, TrafficStream
+from gradbed.hosts.traffic.config import Arrivals, EndpointConfig, Sizes, TrafficStream
 from gradbed.hosts.traffic.sizes import draw, has_flows, mean_bytes, mean_frame_bytes
 
 # ---- Arrivals: processes with a given mean distance, drawn in blocks ----
@@ -133,18 +133,18 @@ class Flow:
 class _Source:
     """The arrivals of a stream."""
 
-    def __init__(self, place: int, stream: TrafficStream, description: EndpointDescription) -> None:
+    def __init__(self, place: int, stream: TrafficStream, config: EndpointConfig) -> None:
         self.place = place
         self.stream = stream
         self.drawn = 0
         self.first_flow = 0
-        self._sizes = description.sizes
+        self._sizes = config.sizes
         self._left = stream.packets
         times_random, self._sizes_random = (
-            np.random.default_rng([description.seed % 2**63, description.source, place, part]) for part in (0, 1)
+            np.random.default_rng([config.seed % 2**63, config.source, place, part]) for part in (0, 1)
         )
         distance_ns = 8e9 * mean_wire_bytes(self._sizes) / stream.rate_bps
-        self._blocks = arrival_times(description.arrivals, distance_ns, times_random)
+        self._blocks = arrival_times(config.arrivals, distance_ns, times_random)
         self._times = next(self._blocks)
 
     @property
@@ -184,14 +184,14 @@ def mean_wire_bytes(sizes: Sizes) -> float:
     return mean
 
 
-def flow_arrivals(description: EndpointDescription) -> list[tuple[int, int, int]]:
+def flow_arrivals(config: EndpointConfig) -> list[tuple[int, int, int]]:
     """Return the arrivals of sizes that are those of flows: when each begins (nanoseconds), the place of its stream,
     and its bytes; all until the duration is over, or else as many as the streams have.
     """
-    end_ns = _FOREVER_NS if description.duration_us is None else 1000 * description.duration_us
+    end_ns = _FOREVER_NS if config.duration_us is None else 1000 * config.duration_us
     arrived = []
-    for place, stream in enumerate(description.streams):
-        times_ns, flow_bytes = _Source(place, stream, description).until(end_ns)
+    for place, stream in enumerate(config.streams):
+        times_ns, flow_bytes = _Source(place, stream, config).until(end_ns)
         arrived += [
             (begin_ns, place, size) for begin_ns, size in zip(times_ns.tolist(), flow_bytes.tolist(), strict=True)
         ]
@@ -203,13 +203,13 @@ class TrafficSchedule:
     number.
     """
 
-    def __init__(self, description: EndpointDescription, begin_ns: int) -> None:
+    def __init__(self, config: EndpointConfig, begin_ns: int) -> None:
         self.flows: list[Flow] = []
-        self._description = description
+        self._config = config
         self._begin_ns = begin_ns
-        self._measured_ns = 1000 * description.warm_up_us
-        self._sources = [_Source(place, stream, description) for place, stream in enumerate(description.streams)]
-        self._has_flows = has_flows(description.sizes)
+        self._measured_ns = 1000 * config.warm_up_us
+        self._sources = [_Source(place, stream, config) for place, stream in enumerate(config.streams)]
+        self._has_flows = has_flows(config.sizes)
         if not self._has_flows:
             for source in self._sources:
                 source.first_flow = len(self.flows)
@@ -221,15 +221,15 @@ class TrafficSchedule:
 
     @property
     def _window_ns(self) -> int:
-        rate_bps = sum(stream.rate_bps for stream in self._description.streams)
-        distance_ns = 8e9 * mean_frame_bytes(self._description.sizes) / rate_bps
-        packets = min(WINDOW_PACKETS, max(1, self._description.kept_packets // 4))
+        rate_bps = sum(stream.rate_bps for stream in self._config.streams)
+        distance_ns = 8e9 * mean_frame_bytes(self._config.sizes) / rate_bps
+        packets = min(WINDOW_PACKETS, max(1, self._config.kept_packets // 4))
         return max(1, min(LONGEST_WINDOW_NS, round(packets * distance_ns)))
 
     @property
     def measured_ns(self) -> tuple[int, int]:
         """Begin and end of the time in which what is measured is sent; an empty one if it has no set end."""
-        duration_us = self._description.duration_us
+        duration_us = self._config.duration_us
         if duration_us is None:
             return 0, 0
         return self._begin_ns + self._measured_ns, self._begin_ns + 1000 * duration_us
@@ -239,7 +239,7 @@ class TrafficSchedule:
         if not self._sources:
             return
         window_ns, begin_ns = self._window_ns, 0
-        duration_us = self._description.duration_us
+        duration_us = self._config.duration_us
         last_ns = None if duration_us is None else 1000 * duration_us
         while last_ns is None or begin_ns < last_ns:
             end_ns = begin_ns + window_ns if last_ns is None else min(begin_ns + window_ns, last_ns)
@@ -294,12 +294,12 @@ class TrafficSchedule:
         return self._shifted(packets[:count])
 
     def _begin_flow(self, begin_ns: int, place: int, flow_bytes: int) -> None:
-        full_bytes = self._description.sizes.frame_bytes
+        full_bytes = self._config.sizes.frame_bytes
         frames, last_bytes = (int(each[0]) for each in flow_frames(np.array([flow_bytes]), full_bytes))
         number = len(self.flows)
         start_ns = max(float(begin_ns), self._free_ns)
-        times_ns = start_ns + np.arange(frames) * (8e9 * full_bytes / self._description.link_rate_bps)
-        self._free_ns = float(times_ns[-1]) + 8e9 * last_bytes / self._description.link_rate_bps
+        times_ns = start_ns + np.arange(frames) * (8e9 * full_bytes / self._config.link_rate_bps)
+        self._free_ns = float(times_ns[-1]) + 8e9 * last_bytes / self._config.link_rate_bps
         frame_bytes = np.full(frames, full_bytes, np.int64)
         frame_bytes[-1] = last_bytes
         is_measured = int(begin_ns >= self._measured_ns)

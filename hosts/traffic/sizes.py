@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.traffic.description import FlowSizes, Sizes
+from gradbed.hosts.traffic.config import FlowSizes, Sizes
 
 _Points = tuple[tuple[float, float], ...]
 

@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from gradbed.common.signals import die_with_parent
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.systems.aggregation.phase import agent_specs
-from gradbed.hosts.agents.description import parse_description
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.agents.config import parse_config
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from tests.emulation.namespaces import Namespace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ class StarOfHosts:
         return f"02:00:0a:07:{index:02x}:01"
 
     def agent(self, index: int, name: str) -> dict[str, str]:
-        """Host `index` as the job description names it."""
+        """Host `index` as the job's config names it."""
         return {
             "name": name,
             "ip": self.ip(index),
@@ -76,7 +76,7 @@ class StarOfHosts:
     def job(self, workers: int, first_host: int = 0, **fields: Any) -> AggregationJob:
         """A job with the server on the first of its hosts and workers on those after it."""
         server, *others = [self.agent(first_host + index, f"h{first_host + index}") for index in range(workers + 1)]
-        return parse_description(
+        return parse_config(
             AggregationJob,
             {
                 "job": 3,
@@ -89,14 +89,14 @@ class StarOfHosts:
 
 def start_fields(star: StarOfHosts, spec: AgentSpec) -> dict[str, Any]:
     """What the launcher is told to start an agent."""
-    assert isinstance(spec.description, BaseModel)
+    assert isinstance(spec.config, BaseModel)
     return {
         "agent": spec.agent,
         "name": spec.name,
         "job": spec.job,
         "host_pid": star.hosts[int(spec.host[1:])].pid,
         "interfaces": ["eth0"],
-        "description": spec.description.model_dump(mode="json"),
+        "config": spec.config.model_dump(mode="json"),
         "stop_rank": spec.stop_rank,
     }
 

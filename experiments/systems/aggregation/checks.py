@@ -56,7 +56,7 @@ def lossless(phase: AggregationPhase, found: PhaseResult) -> bool:
 
 
 def _sums(phase: AggregationPhase) -> bool:
-    return phase.exchange == "server" and any(each.designations for each in phase.descriptions)
+    return phase.exchange == "server" and any(each.designations for each in phase.configs)
 
 
 def _events(counts: Counts, switch: str) -> dict[str, int]:
@@ -122,8 +122,7 @@ def wrong_claims(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
     """
     doubled = any(effect.duplicates.packets for effect in found.network.counts.effects.values())
     fragments = sum(
-        description.fragments_per_round * len(rounds)
-        for description, rounds in zip(phase.descriptions, phase.rounds, strict=True)
+        config.fragments_per_round * len(rounds) for config, rounds in zip(phase.configs, phase.rounds, strict=True)
     )
     for switch in _switches(phase):
         number = phase.shared.topology.switch(switch).number
@@ -150,8 +149,8 @@ def _fan_in(phase: AggregationPhase, number: int) -> int:
     return max(
         (
             fan_in
-            for description in phase.descriptions
-            for label in chain(*description.designations)
+            for config in phase.configs
+            for label in chain(*config.designations)
             for switch, fan_in in (
                 (label.switch_number, label.fan_in),
                 (label.next_switch, label.next_fan_in),
@@ -171,14 +170,14 @@ def _sent_again_by_the_lowest(phase: AggregationPhase, found: PhaseResult, numbe
     if phase.task.configuration.faults:
         return None
     total = 0
-    for description in phase.descriptions:
+    for config in phase.configs:
         lowest = {
             min(worker for worker, label in enumerate(labels) if label and number in _switches_of(label))
-            for labels in zip_longest(*description.designations)
+            for labels in zip_longest(*config.designations)
             if any(label and number in _switches_of(label) for label in labels)
         }
         for worker in lowest:
-            final = found.agents.final.get((description.job, f"worker {worker}"))
+            final = found.agents.final.get((config.job, f"worker {worker}"))
             if final is None or "timeout_resends" not in final:
                 return None
             total += final["timeout_resends"] + final["early_resends"]
@@ -221,16 +220,16 @@ def wrong_outcomes(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]
     those that preceding aggregation switches passed on. Only undisturbed phases whose workers have one label each are
     checked.
     """
-    labels = [own[0] for each in phase.descriptions for own in each.designations if len(own) == 1]
-    dealt = [own for each in phase.descriptions for own in each.designations]
+    labels = [own[0] for each in phase.configs for own in each.designations if len(own) == 1]
+    dealt = [own for each in phase.configs for own in each.designations]
     if not undisturbed(phase, found) or len(labels) < len(dealt) or not _sums(phase):
         return
     numbers = {phase.shared.topology.switch(name).number: name for name in _switches(phase)}
     direct: dict[str, int] = dict.fromkeys(numbers.values(), 0)
     sent: dict[str, int] = dict.fromkeys(numbers.values(), 0)
-    for description in phase.descriptions:
-        for worker, own in enumerate(description.designations):
-            final = found.agents.final.get((description.job, f"worker {worker}"))
+    for config in phase.configs:
+        for worker, own in enumerate(config.designations):
+            final = found.agents.final.get((config.job, f"worker {worker}"))
             first = numbers.get(own[0].switch_number)
             if final is None:
                 return
@@ -283,14 +282,14 @@ def unevenly_used(phase: AggregationPhase, found: PhaseResult) -> Iterator[str]:
             continue
         used = len(slots)
         fragments = 0
-        for description, rounds in zip(phase.descriptions, phase.rounds, strict=True):
-            labels = [own for own in description.designations if own]
+        for config, rounds in zip(phase.configs, phase.rounds, strict=True):
+            labels = [own for own in config.designations if own]
             if any(
                 number in (label.switch_number, label.next_switch) and len(own) == 1
                 for own in labels
                 for label in own
             ):
-                fragments += description.fragments_per_round * len(rounds)
+                fragments += config.fragments_per_round * len(rounds)
             elif any(number in (label.switch_number, label.next_switch) for label in chain(*labels)):
                 return  # some of the fragments
         if switches.slot_policy == "dynamic" and fragments:

@@ -21,7 +21,7 @@ from gradbed.experiments.systems.aggregation.phase import (
 from gradbed.experiments.tables.files import Row
 from gradbed.experiments.tables.metric import Metric
 from gradbed.formats.lanes import frame_bytes
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 
 WARM_UP_ROUNDS = 1
 """Rounds left out of times: in the first one windows grow from their start, and timers know no round trip yet."""
@@ -118,10 +118,10 @@ def job_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[dict[str, 
     scale = phase.scale
     if not phase.rounds[0]:
         return
-    for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
+    for place, (job, config) in enumerate(zip(phase.jobs, phase.configs, strict=True)):
         emulated_s = _after_warm_up([report.seconds for report in phase.rounds[place]])
         round_time_s = scale.nominal_time(statistics.median(emulated_s))
-        gradient_bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
+        gradient_bits = 8 * config.fragments_per_round * frame_bytes(config.lanes)
         bound_bps, packet_bound_bps = _bounds_bps(phase, place)
         yield {
             "job": place + 1,
@@ -134,11 +134,11 @@ def job_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[dict[str, 
             "throughput_bps": gradient_bits / round_time_s,
             "wire_throughput_bps": None
             if phase.shared.raw_frames.intersection(job.workers)
-            else _wire_bits(phase, job, description, found) / round_time_s,
+            else _wire_bits(phase, job, config, found) / round_time_s,
             "bound_bps": None if bound_bps is None else scale.nominal_rate(bound_bps),
             "packet_bound_bps": None if packet_bound_bps is None else scale.nominal_rate(packet_bound_bps),
             "gradient_bytes": gradient_bits // 8,
-            **_sent_again(job, description, found),
+            **_sent_again(job, config, found),
         }
 
 
@@ -146,17 +146,15 @@ def _after_warm_up(rounds: Sequence[float]) -> Sequence[float]:
     return rounds[WARM_UP_ROUNDS:] or rounds
 
 
-def _workers(job: AggregationJobSetup, description: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
+def _workers(job: AggregationJobSetup, config: AggregationJob, found: PhaseResult) -> list[Mapping[str, Any]]:
     """Return the final statistics of a job's workers, without those that were stopped once their part was done."""
     names = (f"worker {index}" for index in range(len(job.workers)))
-    return [
-        found.agents.final[description.job, name] for name in names if (description.job, name) in found.agents.final
-    ]
+    return [found.agents.final[config.job, name] for name in names if (config.job, name) in found.agents.final]
 
 
-def _sent_again(job: AggregationJobSetup, description: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
+def _sent_again(job: AggregationJobSetup, config: AggregationJob, found: PhaseResult) -> dict[str, int | None]:
     """Return the resends of all workers together; None where a killed worker took its counts along."""
-    workers = _workers(job, description, found)
+    workers = _workers(job, config, found)
     if len(workers) < len(job.workers):
         return {"resends": None, "direct_copies": None}
     return {
@@ -166,7 +164,7 @@ def _sent_again(job: AggregationJobSetup, description: AggregationJob, found: Ph
 
 
 def _wire_bits(
-    phase: AggregationPhase, job: AggregationJobSetup, description: AggregationJob, found: PhaseResult
+    phase: AggregationPhase, job: AggregationJobSetup, config: AggregationJob, found: PhaseResult
 ) -> float:
     """Return the bits that a worker put on the wire per round, without resends; of the worker with the fewest.
 
@@ -174,9 +172,9 @@ def _wire_bits(
     there the link's counts are taken, less the ACKs.
     """
     by_link = phase.by_links
-    frame = frame_bytes(description.lanes)
+    frame = frame_bytes(config.lanes)
     counted: list[int] = []
-    for host, worker in zip(job.workers, _workers(job, description, found), strict=True):
+    for host, worker in zip(job.workers, _workers(job, config, found), strict=True):
         again = sum(worker.get(name, 0) for name in ("timeout_resends", "early_resends", "direct_copies"))
         received = account(
             found.network.counts, phase.shared.topology, host, worker, by_link=by_link
@@ -189,11 +187,11 @@ def _wire_bits(
 def _bounds_bps(phase: AggregationPhase, place: int) -> Bounds:
     """Return the bounds of a job; they are computed once, since one takes seconds for a thousand hosts."""
     if place not in phase.bounds_bps:
-        phase.bounds_bps[place] = _solved_bounds_bps(phase, phase.jobs[place], phase.descriptions[place])
+        phase.bounds_bps[place] = _solved_bounds_bps(phase, phase.jobs[place], phase.configs[place])
     return phase.bounds_bps[place]
 
 
-def _solved_bounds_bps(phase: AggregationPhase, job: AggregationJobSetup, description: AggregationJob) -> Bounds:
+def _solved_bounds_bps(phase: AggregationPhase, job: AggregationJobSetup, config: AggregationJob) -> Bounds:
     """Return the upper bounds of a job alone, in emulated bit/s.
 
     The first is that of the linear program with the chosen switches (claims 3 and 4 of the source,
@@ -205,7 +203,7 @@ def _solved_bounds_bps(phase: AggregationPhase, job: AggregationJobSetup, descri
         return None, None
     capacity_bps = phase.scale.rate_bps(switches.capacity_mbps)
     problem = AggregationProblem(topology, phase.shared.routes, tuple(job.workers), job.server, capacity_bps)
-    labels = dict(zip(job.workers, description.designations or [()] * len(job.workers), strict=True))
+    labels = dict(zip(job.workers, config.designations or [()] * len(job.workers), strict=True))
     packets_bps = achievable_rates(problem, labels, returned_sums=True).gamma_bps
     if phase.name == PARAMETER_SERVER:
         return stored_rates(problem, (), server_tor=False).gamma_bps, packets_bps
@@ -232,23 +230,23 @@ def round_rows(phase: AggregationPhase) -> Iterable[Row]:
 
 def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
     """Yield a row for each job of a phase, with the packets of each event in the switches' slots."""
-    for place, (job, description) in enumerate(zip(phase.jobs, phase.descriptions, strict=True)):
+    for place, (job, config) in enumerate(zip(phase.jobs, phase.configs, strict=True)):
         if not phase.rounds[place]:
             continue
         served = phase.exchange == "server"
         into = gradients_to(found.network.counts, phase.shared.topology, job.server) if served else Tally()
         out = acks_from(found.network.counts, phase.shared.topology, job.server) if served else Tally()
         times_s = [phase.scale.nominal_time(report.seconds) for report in phase.rounds[place]]
-        events = events_of(found.network.counts, description.job)
+        events = events_of(found.network.counts, config.job)
         _, packet_bound_bps = _bounds_bps(phase, place)
-        bits = 8 * description.fragments_per_round * frame_bytes(description.lanes)
+        bits = 8 * config.fragments_per_round * frame_bytes(config.lanes)
         least_bps = None if packet_bound_bps is None else phase.scale.nominal_rate(packet_bound_bps)
         yield {
             "phase": phase.name,
             "job": place + 1,
             "workers": len(job.workers),
             "rounds": len(phase.rounds[place]),
-            "values": description.values,
+            "values": config.values,
             "gradient_bytes": bits // 8,
             "has_server": served,
             "server_in_gradient_packets": into.packets,
@@ -257,7 +255,7 @@ def summary_rows(phase: AggregationPhase, found: PhaseResult) -> Iterable[Row]:
             "server_out_acknowledgement_bytes": out.bytes,
             "median_round_time_s": statistics.median(times_s),
             "least_round_time_s": bits / least_bps if least_bps else None,
-            **_sent_again(job, description, found),
+            **_sent_again(job, config, found),
             "accuracy": job.accuracies[-1] if job.accuracies else None,
             "byte_hops": found.network.counts.byte_hops,
             **{f"slots_{name}": events.get(name, 0) for name in EVENTS},

@@ -17,7 +17,7 @@ from gradbed.controller.systems.aggregation.placement.planner import Aggregation
 from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
 from gradbed.controller.systems.aggregation.service import AggregationJobRequest
 from gradbed.experiments.configuration.faults import stopped_agents
-from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.configuration.sections import agent_config
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import FabricProgram, TrialTask
@@ -27,10 +27,10 @@ from gradbed.experiments.systems.aggregation.configuration import (
     AggregationTrainingWorkload,
 )
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers, check_script
-from gradbed.hosts.agents.description import AgentAddress, worker_addresses
+from gradbed.hosts.agents.config import AgentAddress, worker_addresses
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import AggregationJob, AggregationWorker, Exchange
+from gradbed.hosts.systems.aggregation.config import AggregationJob, AggregationWorker, Exchange
 from gradbed.topo.graph import Topology
 
 # ---- Which switches sum ----
@@ -132,7 +132,7 @@ def agent_specs(job: AggregationJob) -> list[AgentSpec]:
             host=worker.name,
             agent=f"{MODULE}:worker",
             name=f"worker {worker.index}",
-            description=AggregationWorker(job=job, index=worker.index),
+            config=AggregationWorker(job=job, index=worker.index),
             stop_rank=WORKER_RANK,
             job=job.job,
         )
@@ -143,7 +143,7 @@ def agent_specs(job: AggregationJob) -> list[AgentSpec]:
 
 def server_spec(job: AggregationJob) -> AgentSpec:
     """Return the agent of the parameter server."""
-    return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", description=job, job=job.job)
+    return AgentSpec(host=job.server.name, agent=f"{MODULE}:server", name="server", config=job, job=job.job)
 
 
 # ---- Jobs ----
@@ -211,14 +211,14 @@ class SharedSetup:
         return shortest_routes(self.topology)
 
 
-def describe_job(
+def job_config(
     job: AggregationJobSetup, answer: Mapping[str, Any], exchange: Exchange, shared: SharedSetup
 ) -> AggregationJob:
     """Return the configuration of a job's agents: names become addresses. The answer is the service's."""
     workload, topology = shared.configuration.workload, shared.topology
     slots = answer["slots"] if answer["slot_policy"] == "static" else None
     window = workload.window_fragments
-    return describe(
+    return agent_config(
         AggregationJob,
         shared.task.scale,
         workload,
@@ -285,7 +285,7 @@ class AggregationPhase(Phase):
         self.shared = shared
         self.task = shared.task
         self.scale = shared.task.scale
-        self.descriptions: list[AggregationJob] = []
+        self.configs: list[AggregationJob] = []
         self.rounds = [[AggregationRoundReport() for _ in job.digests] for job in jobs]
         self.mismatches: list[str] = []
         self.bounds_bps: dict[int, Bounds] = {}
@@ -299,16 +299,16 @@ class AggregationPhase(Phase):
         return self.exchange != "server" or self.shared.fabric_program is not None
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
-        self.descriptions = [
-            describe_job(job, answer, self.exchange, self.shared)
+        self.configs = [
+            job_config(job, answer, self.exchange, self.shared)
             for job, answer in zip(self.jobs, answers, strict=True)
         ]
-        return [spec for description in self.descriptions for spec in agent_specs(description)]
+        return [spec for config in self.configs for spec in agent_specs(config)]
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         if event["event"] not in ("round", "killed"):
             return None
-        place = next(i for i, job in enumerate(self.descriptions) if job.job == event["job"])
+        place = next(i for i, job in enumerate(self.configs) if job.job == event["job"])
         if event["event"] == "round":
             self._take_round(place, event)
         elif event["name"] in stopped_agents(self.task.configuration.faults):
@@ -387,9 +387,9 @@ class AggregationScriptPhase(ScriptWorkers, AggregationPhase):
         return self._ranks.values
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
-        job = describe_job(self.jobs[0], answers[0], self.exchange, self.shared)
+        job = job_config(self.jobs[0], answers[0], self.exchange, self.shared)
         job = job.model_copy(update={"give_up_us": SILENCE_US})
-        self.descriptions = [job]
+        self.configs = [job]
         return self._ranks.specs(job, f"{MODULE}:open_exchange", WORKER_RANK)
 
     def take(self, event: Mapping[str, Any]) -> list[AgentSpec] | None:
@@ -397,9 +397,9 @@ class AggregationScriptPhase(ScriptWorkers, AggregationPhase):
             self._take_round(0, event)
         if not self._ranks.take(event):
             return None
-        (job,) = self.descriptions
-        self.descriptions = [job.model_copy(update={"workload": ExternalSettings(values=self.values)})]
-        return [server_spec(self.descriptions[0])] if self.exchange == "server" else []
+        (job,) = self.configs
+        self.configs = [job.model_copy(update={"workload": ExternalSettings(values=self.values)})]
+        return [server_spec(self.configs[0])] if self.exchange == "server" else []
 
     def _report(self, place: int, number: int) -> AggregationRoundReport:
         while len(self.rounds[place]) <= number:

@@ -31,7 +31,7 @@ from gradbed.experiments.systems.aggregation.phase import (
 )
 from gradbed.experiments.torch_scripts import MODULE as SCRIPTS
 from gradbed.formats.packet_class import in_any_form
-from gradbed.hosts.systems.aggregation.description import Exchange
+from gradbed.hosts.systems.aggregation.config import Exchange
 from gradbed.topo.graph import Topology
 from gradbed.topo.selectors import choose_hosts_of_jobs
 
@@ -116,8 +116,8 @@ class AggregationTrial(Trial[AggregationConfiguration]):
                 "programmable": list(self._shared.summing),
                 "hosts": [[job.server, *job.workers] for job in self.jobs],
                 "designations": [
-                    [[asdict(label) for label in own] for own in description.designations]
-                    for description in self.phases[main].descriptions
+                    [[asdict(label) for label in own] for own in config.designations]
+                    for config in self.phases[main].configs
                 ],
                 "digests": [list(job.digests) for job in self.jobs],
             },
@@ -166,13 +166,13 @@ class AggregationTrial(Trial[AggregationConfiguration]):
                     found.network.counts,
                     self.topology,
                     host,
-                    found.agents.final[description.job, name],
+                    found.agents.final[config.job, name],
                     by_link=phase.by_links,
                 )
                 for host, name in job.agent_hosts(phase.exchange)
                 if host not in self._shared.raw_frames
             ]
-            for job, description in zip(phase.jobs, phase.descriptions, strict=True)
+            for job, config in zip(phase.jobs, phase.configs, strict=True)
         ]
 
 

@@ -188,7 +188,7 @@ def wrong_training(phase: CompressionPhase) -> Iterator[str]:
     The losses are those of a training loop of its own.
     """
     compression = phase.configuration.compression
-    settings = None if phase.description is None else phase.description.workload
+    settings = None if phase.config is None else phase.config.workload
     if not isinstance(settings, TrainingSettings) or compression.compress != "none" or compression.momentum:
         return
     if phase.left or phase.stopped or not _sent_whole(phase.rounds):

@@ -17,7 +17,7 @@ from gradbed.experiments.configuration.sections import (
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.torch_scripts import ScriptSection
 from gradbed.hosts.compressors.methods import parsed
-from gradbed.hosts.systems.compression.description import Pacing, RatioRule
+from gradbed.hosts.systems.compression.config import Pacing, RatioRule
 from gradbed.hosts.transport.congestion_window import CONGESTION_CONTROL_HELP, CongestionControlName
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 

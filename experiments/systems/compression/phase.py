@@ -11,7 +11,7 @@ from typing import Any
 
 from gradbed.controller.systems.compression.service import CompressionJobRequest
 from gradbed.experiments.configuration.faults import AgentFault
-from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.configuration.sections import agent_config
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
@@ -25,11 +25,11 @@ from gradbed.experiments.systems.compression.configuration import (
 )
 from gradbed.experiments.torch_scripts import SILENCE_US, ScriptWorkers
 from gradbed.experiments.traffic.agents import AGENT, NAME
-from gradbed.hosts.agents.description import AgentAddress, worker_addresses
+from gradbed.hosts.agents.config import AgentAddress, worker_addresses
 from gradbed.hosts.compressors.fingerprint import MODULUS
 from gradbed.hosts.learning.settings import ExternalSettings, SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.compression.description import CompressionJob, CompressionWorker
-from gradbed.hosts.traffic.description import EndpointDescription, Sizes, TrafficStream
+from gradbed.hosts.systems.compression.config import CompressionJob, CompressionWorker
+from gradbed.hosts.traffic.config import EndpointConfig, Sizes, TrafficStream
 from gradbed.topo.graph import Topology
 
 # ---- Competing traffic ----
@@ -60,7 +60,7 @@ def background_agents(
             host,
             AGENT,
             NAME.format(host),
-            EndpointDescription(
+            EndpointConfig(
                 address=AgentAddress.of(topology.host(host)),
                 source=source,
                 streams=(stream,) if source == _SENDER else (),
@@ -140,14 +140,14 @@ class CompressionPhase(Phase):
             for fault in configuration.faults
             if isinstance(fault, AgentFault) and fault.fault == "agent-stop"
         }
-        self.description: CompressionJob | None = None
+        self.config: CompressionJob | None = None
         self._background_agents_done = 0
         # What the server that runs now has received of a round that it has not summed yet.
         self._gathered: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         (answer,) = answers
-        self.description = job = self._describe(answer)
+        self.config = job = self._job_config(answer)
         return [
             self.server_spec(job),
             *(
@@ -175,10 +175,10 @@ class CompressionPhase(Phase):
     def server_spec(self, job: CompressionJob) -> AgentSpec:
         return AgentSpec(self.server, f"{MODULE}:server", "server", job, 0, job.job)
 
-    def _describe(self, answer: Mapping[str, Any]) -> CompressionJob:
+    def _job_config(self, answer: Mapping[str, Any]) -> CompressionJob:
         configuration = self.configuration
         transport, ratio = configuration.transport, configuration.ratio
-        return describe(
+        return agent_config(
             CompressionJob,
             self.task.scale,
             configuration.compression,
@@ -302,18 +302,18 @@ class CompressionScriptPhase(ScriptWorkers, CompressionPhase):
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         patience = {"give_up_us": SILENCE_US, "left_after_us": SILENCE_US}
-        self.description = self._describe(answers[0]).model_copy(update=patience)
-        scripts = self._ranks.specs(self.description, f"{MODULE}:open_exchange", WORKER_RANK)
-        return [*scripts, *self._background(self.description.job)]
+        self.config = self._job_config(answers[0]).model_copy(update=patience)
+        scripts = self._ranks.specs(self.config, f"{MODULE}:open_exchange", WORKER_RANK)
+        return [*scripts, *self._background(self.config.job)]
 
     def take(self, event: Mapping[str, Any]) -> Sequence[AgentSpec] | None:
         super().take(event)
         if not self._ranks.take(event):
             return None
-        assert self.description is not None
-        workload = self.description.workload.model_copy(update={"values": self._ranks.values})
-        self.description = self.description.model_copy(update={"workload": workload})
-        return [self.server_spec(self.description)]
+        assert self.config is not None
+        workload = self.config.workload.model_copy(update={"values": self._ranks.values})
+        self.config = self.config.model_copy(update={"workload": workload})
+        return [self.server_spec(self.config)]
 
     def _report(self, number: int) -> CompressionRoundReport:
         while len(self.rounds) <= number:

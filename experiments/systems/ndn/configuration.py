@@ -16,7 +16,7 @@ from gradbed.experiments.configuration.sections import (
 )
 from gradbed.experiments.configuration.trial import Clock, TrialConfiguration
 from gradbed.experiments.scale import Scale
-from gradbed.hosts.systems.ndn.description import Mode
+from gradbed.hosts.systems.ndn.config import Mode
 
 Exchange = Literal["push", "pull", "unicast", "ring", "recursive-doubling"]
 ALL_REDUCE = ("ring", "recursive-doubling")

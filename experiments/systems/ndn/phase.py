@@ -10,21 +10,21 @@ import numpy as np
 
 from gradbed.controller.systems.ndn.service import NdnRequest, Prefix
 from gradbed.experiments.configuration.faults import AgentFault
-from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.configuration.sections import agent_config
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE, NdnConfiguration, NdnTrainingWorkload
-from gradbed.hosts.agents.description import worker_addresses
+from gradbed.hosts.agents.config import worker_addresses
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.learning.fragments import as_sent
 from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.hosts.learning.workload import SyntheticWorkload, sum_digest, synthetic_gradient
-from gradbed.hosts.systems.ndn.all_reduce import Algorithm, AllReduceDescription
+from gradbed.hosts.systems.ndn.all_reduce import Algorithm, AllReduceConfig
 from gradbed.hosts.systems.ndn.asynchronous import replay
-from gradbed.hosts.systems.ndn.description import NdnJob, ObserverDescription, PeerDescription, asked_training
+from gradbed.hosts.systems.ndn.config import NdnJob, ObserverConfig, PeerConfig, asked_training
 from gradbed.topo.graph import Topology
 
 # ---- The job ----
@@ -136,7 +136,7 @@ def ndn_job(job: NdnJobSetup, configuration: NdnConfiguration, scale: Scale, num
         pace_bps = max(
             1, round(workload.pace * rate_bps / (1 if workload.exchange == "unicast" else len(job.publishers) - 1))
         )
-    return describe(
+    return agent_config(
         NdnJob,
         scale,
         workload,
@@ -175,15 +175,15 @@ def agent_specs(
     workload = configuration.workload
     if workload.exchange == "ring" or workload.exchange == "recursive-doubling":
         return _all_reduce_specs(job, configuration, topology, workload.exchange, number)
-    described = ndn_job(job, configuration, scale, number)
+    known = ndn_job(job, configuration, scale, number)
     first_slow = len(job.peers) - workload.slow_peers
     peers = [
         AgentSpec(
             host,
             f"{MODULE}:peer",
             f"peer {index}",
-            PeerDescription(
-                job=described,
+            PeerConfig(
+                job=known,
                 index=index,
                 mac=topology.host(host).mac,
                 slowness=workload.slowness if index >= first_slow else 1,
@@ -197,8 +197,8 @@ def agent_specs(
             host,
             f"{MODULE}:observer",
             f"observer {index}",
-            ObserverDescription(
-                job=described,
+            ObserverConfig(
+                job=known,
                 name=host,
                 mac=topology.host(host).mac,
                 join_us=scale.time_us(1000 * section.join_ms),
@@ -215,7 +215,7 @@ def _all_reduce_specs(
     job: NdnJobSetup, configuration: NdnConfiguration, topology: Topology, algorithm: Algorithm, number: int
 ) -> list[AgentSpec]:
     workload = configuration.workload
-    described = CollectiveJob(
+    known = CollectiveJob(
         job=number,
         lanes=workload.lanes,
         workers=worker_addresses(topology, job.peers),
@@ -227,7 +227,7 @@ def _all_reduce_specs(
             host,
             f"{ALL_REDUCE_MODULE}:peer",
             f"peer {index}",
-            AllReduceDescription(job=described, index=index, algorithm=algorithm),
+            AllReduceConfig(job=known, index=index, algorithm=algorithm),
             job=number,
         )
         for index, host in enumerate(job.peers)

@@ -13,19 +13,19 @@ from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstan
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, links_above
-from gradbed.experiments.configuration.sections import describe
+from gradbed.experiments.configuration.sections import agent_config
 from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.formats.shuffle import frame_overhead_bytes
-from gradbed.hosts.agents.description import worker_addresses
-from gradbed.hosts.systems.shuffle.description import (
+from gradbed.hosts.agents.config import worker_addresses
+from gradbed.hosts.systems.shuffle.config import (
     PlannedReception,
     PlannedTransmission,
     RepairGroup,
     RepairTree,
-    ShuffleDescription,
+    ShuffleConfig,
     even_fragment_bytes,
     fragments_of,
 )
@@ -106,9 +106,7 @@ class ShuffleJob:
                     )
                 )
         return [
-            AgentSpec(
-                host, AGENT, self.agent_name(index), self._description(index, incoming[index]), 0, self.answer.job
-            )
+            AgentSpec(host, AGENT, self.agent_name(index), self._config(index, incoming[index]), 0, self.answer.job)
             for index, host in enumerate(self.instance.hosts)
         ]
 
@@ -129,14 +127,14 @@ class ShuffleJob:
         others.sort(key=self.trees.distances[worker].__getitem__)
         return first, *(each for each in others if each != first)
 
-    def _description(self, index: int, incoming: Sequence[PlannedReception]) -> ShuffleDescription:
+    def _config(self, index: int, incoming: Sequence[PlannedReception]) -> ShuffleConfig:
         instance, schedule = self.instance, self.schedule
         own = [schedule.transmissions[number] for number in schedule.queues[index]] if schedule.queues else []
         is_worker = index < len(instance.workers)
         stored = instance.stored[index] if is_worker else tuple(range(instance.samples))
         met = {*stored, *(s for each in incoming for s in each.samples), *(s for each in own for s in each.samples)}
-        return describe(
-            ShuffleDescription,
+        return agent_config(
+            ShuffleConfig,
             self._task.scale,
             self._task.configuration.shuffle,
             job=self.answer.job,

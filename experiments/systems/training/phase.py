@@ -13,14 +13,14 @@ from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.placement import SwitchedGroup
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
-from gradbed.hosts.systems.training.description import (
+from gradbed.hosts.systems.training.config import (
     Delay,
     JobStream,
-    RankDescription,
-    ServerDescription,
+    RankConfig,
+    ServerConfig,
     TrainingJob,
 )
 from gradbed.hosts.systems.training.source import Source, trace_of
@@ -78,7 +78,7 @@ class TrainingPhase(Phase):
             self._numbers.append(number)
             file = self._write(place, hosts, ends)
             specs += [
-                AgentSpec(host, AGENT, f"rank {rank}", RankDescription(file=file, rank=rank), 0, number)
+                AgentSpec(host, AGENT, f"rank {rank}", RankConfig(file=file, rank=rank), 0, number)
                 for rank, host in enumerate(hosts)
             ]
         return [*specs, *self._servers(ends)]
@@ -94,7 +94,7 @@ class TrainingPhase(Phase):
                 host,
                 SERVER,
                 f"server {place}",
-                ServerDescription(address=AgentAddress.of(self.topology.host(host)), streams=own),
+                ServerConfig(address=AgentAddress.of(self.topology.host(host)), streams=own),
                 1,
                 self._numbers[0],
             )

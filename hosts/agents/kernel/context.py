@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.context import FastPath, Result
-from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.frames.counts import AsJson, Patterns, by_interface
 from gradbed.hosts.agents.kernel.nic import KernelQueuePairs, OpenNic
 from gradbed.hosts.agents.kernel.raw_socket import RawSocket

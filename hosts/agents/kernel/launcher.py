@@ -6,15 +6,15 @@
 loads the modules and reads JSON lines from standard input:
 
     {"command": "start", "agent": "module:main", "name": "worker 0", "job": 3, "host_pid": 123,
-     "interfaces": ["h2-eth0"], "rates_bps": [100000000], "description": {...}, "stop_rank": 1,
+     "interfaces": ["h2-eth0"], "rates_bps": [100000000], "config": {...}, "stop_rank": 1,
      "classes": [[[12, 65535, 2048], ...], ...]}     by which to count packets (frames/counts.py)
     {"command": "begin"}     to all agents, once those that should have reported ready
     {"command": "kill", "job": 3, "name": "worker 0"}     ends an agent at once; another of its name may be started
     {"command": "pause", "job": 3, "name": "worker 0"}    lets an agent do nothing until {"command": "resume", ...}
     {"command": "stop"}      to all agents: of each job those of the lowest rank first, the next once these have ended
 
-An agent is a function of a gradbed.hosts.agents.context.AgentContext and a description, whose type is taken from its
-annotation. A function `prepare` of the same module, if there is one, is given the description before the fork, so
+An agent is a function of a gradbed.hosts.agents.context.AgentContext and a config, whose type is taken from its
+annotation. A function `prepare` of the same module, if there is one, is given the config before the fork, so
 that agents share what it loads. Several jobs may run at once; with "job": 7, begin and stop are for its agents alone.
 rates_bps: of the interfaces' links, null where there is none. --nics: what makes NICs for queue pairs
 (gradbed.hosts.agents.kernel.nic.OpenNic).
@@ -72,7 +72,7 @@ class _Start(_CommandModel):
     host_pid: int = Field(ge=1)
     interfaces: tuple[str, ...]
     rates_bps: tuple[int | None, ...] = ()
-    description: dict[str, Any]
+    config: dict[str, Any]
     stop_rank: int = 0
     classes: tuple[tuple[tuple[int, int, int], ...], ...] = ()
 
@@ -236,7 +236,7 @@ class Launcher:
             )
         if self._find(start.job, start.name) is not None:
             raise UserError(f"job {start.job} has an agent {start.name} already")
-        main, description = prepare_agent(start.agent, start.description)
+        main, config = prepare_agent(start.agent, start.config)
         frames_library()  # agents share it
         if not self._agents:
             self._sign_of_life_s = time.monotonic() + self._sign_of_life_interval_s
@@ -251,7 +251,7 @@ class Launcher:
                 os.close(control_write)
                 for other in self._agents.values():
                     os.close(other.control)
-                status = self._run_agent(start, main, description, control_read)
+                status = self._run_agent(start, main, config, control_read)
             finally:
                 os._exit(status)
         os.close(control_read)
@@ -273,7 +273,7 @@ class Launcher:
             reason = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
             write_event(_STDOUT, "error", job=agent.job, name=agent.name, message=f"ended unexpectedly ({reason})")
 
-    def _run_agent(self, start: _Start, main: Any, description: BaseModel, control: int) -> int:
+    def _run_agent(self, start: _Start, main: Any, config: BaseModel, control: int) -> int:
         """The life of a forked agent; returns its exit status."""
 
         def compute_us() -> int:
@@ -293,7 +293,7 @@ class Launcher:
         )
         try:
             enter_network_namespace(start.host_pid)
-            main(context, description)
+            main(context, config)
             context.emit_interfaces()
         except UserError as error:
             context.emit("error", message=str(error))

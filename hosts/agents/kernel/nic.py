@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from gradbed.formats.roce import ROCE_PORT
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.frames.counts import Patterns
 from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter

@@ -16,8 +16,8 @@ from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
 from gradbed.common.resources import Closing
 from gradbed.formats.datagram import ETHERNET_BYTES
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.context import FastPath, Result
-from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.agents.frames.counts import AsJson, InterfaceCounts, Patterns, by_interface
 from gradbed.hosts.agents.frames.library import frames_library
 from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP

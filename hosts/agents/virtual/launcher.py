@@ -105,7 +105,7 @@ class VirtualLauncher:
         name: str,
         job: int,
         interfaces: tuple[str, ...],
-        description: BaseModel | Mapping[str, Any],
+        config: BaseModel | Mapping[str, Any],
         stop_rank: int = 0,
         host_pid: int = 0,
         rates_bps: tuple[int | None, ...] = (),
@@ -118,7 +118,7 @@ class VirtualLauncher:
         unknown = [interface for interface in interfaces if interface not in self._ports]
         if unknown:
             raise UserError(f"there is no interface {unknown[0]}")
-        main, checked = prepare_agent(agent, description)
+        main, checked = prepare_agent(agent, config)
         context = VirtualContext(
             self._clock,
             job,
@@ -131,10 +131,10 @@ class VirtualLauncher:
         self._agents[job, name] = _SimulatedAgent(context, stop_rank)
         self._clock.at(self._clock.now_ns, lambda: context.start(lambda: self._live(context, main, checked)))
 
-    def _live(self, context: VirtualContext, main: Callable[..., Any], description: BaseModel) -> None:
+    def _live(self, context: VirtualContext, main: Callable[..., Any], config: BaseModel) -> None:
         """The life of an agent, in its greenlet."""
         try:
-            main(context, description)
+            main(context, config)
             context.emit_interfaces()
         except UserError as error:
             context.emit("error", message=str(error))

@@ -13,36 +13,36 @@ from gradbed.hosts.collectives.exchange import Exchange
 from gradbed.hosts.collectives.ring_all_reduce import RingExchange
 from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
-from gradbed.hosts.systems.aggregation.description import AggregationJob, AggregationWorker
+from gradbed.hosts.systems.aggregation.config import AggregationJob, AggregationWorker
 from gradbed.hosts.systems.aggregation.server import AggregationServer
 from gradbed.hosts.systems.aggregation.worker.library import sender_library
 from gradbed.hosts.systems.aggregation.worker.server_exchange import ServerExchange
 from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
-def prepare(description: AggregationWorker | AggregationJob) -> None:
+def prepare(config: AggregationWorker | AggregationJob) -> None:
     """Load what all workers need."""
-    if isinstance(description, AggregationWorker):
-        prepare_workload(description.job.workload)
-        if description.job.exchange == "server":
+    if isinstance(config, AggregationWorker):
+        prepare_workload(config.job.workload)
+        if config.job.exchange == "server":
             sender_library()
-        if description.job.exchange == "gloo":
+        if config.job.exchange == "gloo":
             load_torch("all-reduce by Gloo")
 
 
-def worker(context: AgentContext, description: AggregationWorker) -> None:
-    """Worker `description.index`, until stop."""
-    job, index = description.job, description.index
+def worker(context: AgentContext, config: AggregationWorker) -> None:
+    """Worker `config.index`, until stop."""
+    job, index = config.job, config.index
     with open_exchange(context, job, index) as exchange:
         Worker(job, index, exchange, context).run()
 
 
-def server(context: AgentContext, description: AggregationJob) -> None:
+def server(context: AgentContext, config: AggregationJob) -> None:
     """The parameter server, until stop."""
-    if description.exchange != "server":
-        raise UserError(f"job {description.job} has no server: its workers sum ({description.exchange})")
+    if config.exchange != "server":
+        raise UserError(f"job {config.job} has no server: its workers sum ({config.exchange})")
     with context.open(udp_port=GRADIENT_PORT) as interface:
-        AggregationServer(description, interface, context).run()
+        AggregationServer(config, interface, context).run()
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.aggregation import GRADIENT, Designation, Flags
 from gradbed.formats.datagram import DATAGRAM_BYTES
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.context import Interface
-from gradbed.hosts.agents.description import AgentAddress
 from gradbed.hosts.protocols.frames import (
     Frames,
     as_bytes,
@@ -21,7 +21,7 @@ from gradbed.hosts.protocols.frames import (
     lane_frame_type,
     mac_array,
 )
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames, parse_frames
 from gradbed.hosts.transport.statistics import EndpointStatistics
 

@@ -10,33 +10,33 @@ from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.collectives.exchange import Exchange
 from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
-from gradbed.hosts.systems.compression.description import CompressionJob, CompressionWorker
+from gradbed.hosts.systems.compression.config import CompressionJob, CompressionWorker
 from gradbed.hosts.systems.compression.exchange import CompressedExchange, FingerprintReporter
 from gradbed.hosts.systems.compression.server import CompressionServer
 from gradbed.hosts.systems.compression.tcp import TcpExchange, TcpServer
 
 
-def prepare(description: CompressionWorker | CompressionJob) -> None:
+def prepare(config: CompressionWorker | CompressionJob) -> None:
     """Load what all workers need."""
-    if isinstance(description, CompressionWorker):
-        prepare_workload(description.job.workload)
+    if isinstance(config, CompressionWorker):
+        prepare_workload(config.job.workload)
 
 
-def worker(context: AgentContext, description: CompressionWorker) -> None:
-    """Worker `description.index`, until stop."""
-    job, index = description.job, description.index
+def worker(context: AgentContext, config: CompressionWorker) -> None:
+    """Worker `config.index`, until stop."""
+    job, index = config.job, config.index
     with open_exchange(context, job, index) as exchange:
         Worker(job, index, exchange, context).run()
 
 
-def server(context: AgentContext, description: CompressionJob) -> None:
+def server(context: AgentContext, config: CompressionJob) -> None:
     """The parameter server, until stop."""
-    if description.protocol == "tcp":
+    if config.protocol == "tcp":
         with contextlib.closing(context.listen_tcp(TCP_PORT)) as listener:
-            TcpServer(description, listener, context).run()
+            TcpServer(config, listener, context).run()
         return
     with context.open(udp_port=PART_PORT) as interface:
-        CompressionServer(description, interface, context).run()
+        CompressionServer(config, interface, context).run()
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.collectives.exchange import Exchange, PacketExchange
 from gradbed.hosts.compressors.fingerprint import fingerprint
 from gradbed.hosts.protocols.frames import met_congestion
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     Route,
     acknowledgement_frame,

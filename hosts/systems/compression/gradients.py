@@ -18,7 +18,7 @@ from gradbed.hosts.compressors.wire import read
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.trainer import network
 from gradbed.hosts.protocols.frames import Frames
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import is_end
 
 # ---- The compressor of a job ----

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import Route
 from gradbed.hosts.systems.compression.gradients import Assembly, DrawnPlaces, job_compressor
 

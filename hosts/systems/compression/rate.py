@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import MOST_FRAME_BYTES
 from gradbed.hosts.systems.compression.transport import GradientMessage, News
 from gradbed.hosts.transport.pacing import AimdRate, TokenBucket

@@ -12,7 +12,7 @@ from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.protocols.frames import Frames, met_congestion, only
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     MOST_FRAME_BYTES,

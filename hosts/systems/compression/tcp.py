@@ -17,7 +17,7 @@ from gradbed.hosts.collectives.exchange import KernelExchange
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.protocols.frames import Frames
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,
     RECORD_BYTES,

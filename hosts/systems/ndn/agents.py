@@ -7,7 +7,7 @@ import numpy as np
 from gradbed.formats.ndn import ETHER_TYPE, MULTICAST_MAC
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.learning.workload import prepare_workload, sum_digest
-from gradbed.hosts.systems.ndn.description import ObserverDescription, PeerDescription
+from gradbed.hosts.systems.ndn.config import ObserverConfig, PeerConfig
 from gradbed.hosts.systems.ndn.node import NdnNode
 from gradbed.hosts.systems.ndn.reception import Version
 from gradbed.hosts.systems.ndn.training import mean_of, total_of, train_asynchronously, train_synchronously
@@ -17,22 +17,22 @@ TRAIN, LEAVE = 2, 3
 leave, once all have trained, so that nobody's last push finds a tree that is half gone."""
 
 
-def prepare(description: PeerDescription | ObserverDescription) -> None:
+def prepare(config: PeerConfig | ObserverConfig) -> None:
     """Load what all peers need."""
-    prepare_workload(description.job.workload)
+    prepare_workload(config.job.workload)
 
 
-def peer(context: AgentContext, description: PeerDescription) -> None:
+def peer(context: AgentContext, config: PeerConfig) -> None:
     """Subscribe to all others, train, delete the subscriptions; answer until stop."""
-    job, index = description.job, description.index
+    job, index = config.job, config.index
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
         context.emit("ready")
-        node = NdnNode(context, interface, job, description.mac, job.publishers[index], index)
+        node = NdnNode(context, interface, job, config.mac, job.publishers[index], index)
         if context.wait_for_begin() and node.join():
             context.emit("subscribed")
             train = train_synchronously if job.mode == "synchronous" else train_asynchronously
-            if node.wait_for_all(TRAIN) and train(node, description) | node.gave_up():
+            if node.wait_for_all(TRAIN) and train(node, config) | node.gave_up():
                 context.emit("trained")
                 if node.wait_for_begin(LEAVE):
                     node.hear_out()
@@ -63,17 +63,17 @@ def _listen(context: AgentContext, interface: Interface, until_us: int) -> None:
         context.wait(until_us)
 
 
-def observer(context: AgentContext, description: ObserverDescription) -> None:
+def observer(context: AgentContext, config: ObserverConfig) -> None:
     """Subscribe at its time, follow all versions, leave at its time or at the end."""
     with context.open(ether_type=ETHER_TYPE) as interface:
         interface.join(MULTICAST_MAC)
         context.emit("ready")
-        node = NdnNode(context, interface, description.job, description.mac, description.name, None)
+        node = NdnNode(context, interface, config.job, config.mac, config.name, None)
         if node.wait_for_begin(TRAIN):
             begin_us = context.now_us()
-            _listen(context, interface, begin_us + description.join_us)
-            observation = VersionObserver(node, description)
-            until_us = None if description.leave_us is None else begin_us + description.leave_us
+            _listen(context, interface, begin_us + config.join_us)
+            observation = VersionObserver(node, config)
+            until_us = None if config.leave_us is None else begin_us + config.leave_us
             _observe(node, observation, until_us)
             if node.gave_up() or not context.stopped:
                 _leave(node)
@@ -87,7 +87,7 @@ def observer(context: AgentContext, description: ObserverDescription) -> None:
 class VersionObserver:
     """An observer of the versions that begin after this host has joined."""
 
-    def __init__(self, node: NdnNode, observer: ObserverDescription) -> None:
+    def __init__(self, node: NdnNode, observer: ObserverConfig) -> None:
         self._node = node
         self._job = observer.job
         self._next: int | None = None

@@ -21,19 +21,19 @@ _EXCHANGES: Mapping[Algorithm, Callable[..., Exchange]] = {
 }
 
 
-class AllReduceDescription(WorkerOf[CollectiveJob]):
+class AllReduceConfig(WorkerOf[CollectiveJob]):
     """A peer as a worker of an all-reduce."""
 
     algorithm: Algorithm
 
 
-def prepare(description: AllReduceDescription) -> None:
+def prepare(config: AllReduceConfig) -> None:
     """Load what all peers need."""
-    prepare_workload(description.job.workload)
+    prepare_workload(config.job.workload)
 
 
-def peer(context: AgentContext, description: AllReduceDescription) -> None:
+def peer(context: AgentContext, config: AllReduceConfig) -> None:
     """Sum with the others, until stop."""
-    job, index = description.job, description.index
+    job, index = config.job, config.index
     with context.open(udp_port=RING_PORT) as interface:
-        Worker(job, index, _EXCHANGES[description.algorithm](job, index, interface, context), context).run()
+        Worker(job, index, _EXCHANGES[config.algorithm](job, index, interface, context), context).run()

@@ -14,7 +14,7 @@ from gradbed.formats import tlv
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.tlv import MalformedError, Name
 from gradbed.hosts.agents.context import Interface
-from gradbed.hosts.systems.ndn.description import CHUNK_FRAMES
+from gradbed.hosts.systems.ndn.config import CHUNK_FRAMES
 from gradbed.hosts.systems.ndn.packets import (
     CONTENT_HEAD_BYTES,
     Frames,

@@ -19,7 +19,7 @@ from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
 from gradbed.formats.tlv import Component, MalformedError, Name, generic
 from gradbed.hosts.agents.context import AgentContext, Interface
-from gradbed.hosts.systems.ndn.description import NdnJob, training_of
+from gradbed.hosts.systems.ndn.config import NdnJob, training_of
 from gradbed.hosts.systems.ndn.endpoint import Fragment, FragmentReader, NdnEndpoint, waiting
 from gradbed.hosts.systems.ndn.packets import (
     Data,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.systems.ndn.description import NdnJob
+from gradbed.hosts.systems.ndn.config import NdnJob
 from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout
 

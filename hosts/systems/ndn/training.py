@@ -12,7 +12,7 @@ from gradbed.hosts.learning.fragments import as_sent, cut, join
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.workload import Workload, sum_digest, workload
 from gradbed.hosts.systems.ndn.asynchronous import AsynchronousReplica
-from gradbed.hosts.systems.ndn.description import PeerDescription
+from gradbed.hosts.systems.ndn.config import PeerConfig
 from gradbed.hosts.systems.ndn.node import NdnNode, Publication
 from gradbed.hosts.systems.ndn.packets import VersionHead
 from gradbed.hosts.systems.ndn.reception import Version
@@ -23,7 +23,7 @@ def total_of(fragments: NDArray[np.int64], values: int, lanes: int) -> NDArray[n
     return as_sent(join(fragments, values), lanes)
 
 
-def train_synchronously(node: NdnNode, peer: PeerDescription) -> bool:
+def train_synchronously(node: NdnNode, peer: PeerConfig) -> bool:
     """Train all versions, each after everybody's one before; False when stopped before the end."""
     job, context = peer.job, node.context
     own: Workload = workload(job.workload, peer.index, len(job.publishers))
@@ -94,7 +94,7 @@ def _all_there(node: NdnNode, wanted: set[tuple[int, int]], complete: set[tuple[
     return node.all_sent and wanted <= complete
 
 
-def train_asynchronously(node: NdnNode, peer: PeerDescription) -> bool:
+def train_asynchronously(node: NdnNode, peer: PeerConfig) -> bool:
     """Train all versions, each as soon as the own one before is applied, with whatever has come until then."""
     job, context = peer.job, node.context
     assert isinstance(job.workload, TrainingSettings)

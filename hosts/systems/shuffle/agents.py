@@ -12,7 +12,7 @@ from gradbed.formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUE
 from gradbed.hosts.agents.context import AgentContext, Interface
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed
-from gradbed.hosts.systems.shuffle.description import ShuffleDescription
+from gradbed.hosts.systems.shuffle.config import ShuffleConfig
 from gradbed.hosts.systems.shuffle.reception import SampleReception
 from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
 from gradbed.hosts.systems.shuffle.sending import Sending
@@ -20,23 +20,23 @@ from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut
 from gradbed.hosts.transport.draining import drain
 
 
-def prepare(description: ShuffleDescription) -> None:
+def prepare(config: ShuffleConfig) -> None:
     """Load the data set once for all workers of this machine."""
-    if isinstance(description.source, DigitSamples):
-        description.source.sizes_bytes(1)
+    if isinstance(config.source, DigitSamples):
+        config.source.sizes_bytes(1)
 
 
-def worker(context: AgentContext, description: ShuffleDescription) -> None:
+def worker(context: AgentContext, config: ShuffleConfig) -> None:
     """Emits ready; begun; shuffled (begun_us, shuffled_us, waits_us) once it has sent and decoded everything; at the
     end final with statistics, after it has deleted what it is not to keep."""
     with context.open(udp_port=CODED_PORT) as interface:
         interface.join(mac_bytes(MULTICAST_MAC))
-        store = Store(description.fragment_bytes)
-        for sample in description.stored:
-            size_bytes = description.sizes_bytes[sample]
-            store.put(sample, _fragments(description.source, sample, size_bytes, description.fragment_bytes))
+        store = Store(config.fragment_bytes)
+        for sample in config.stored:
+            size_bytes = config.sizes_bytes[sample]
+            store.put(sample, _fragments(config.source, sample, size_bytes, config.fragment_bytes))
         # All is made before: workers that share a processor are to begin together.
-        made = _ShuffleWorker(context, description, interface, store)
+        made = _ShuffleWorker(context, config, interface, store)
         context.emit("ready")
         if context.wait_for_begin():
             made.run()
@@ -51,19 +51,17 @@ def _fragments(source: SampleSource, sample: int, size_bytes: int, fragment_byte
 
 
 class _ShuffleWorker:
-    def __init__(
-        self, context: AgentContext, description: ShuffleDescription, interface: Interface, store: Store
-    ) -> None:
+    def __init__(self, context: AgentContext, config: ShuffleConfig, interface: Interface, store: Store) -> None:
         self._context = context
-        self._description = description
+        self._config = config
         self._interface = interface
         self._store = store
         self._begun_us = 0
-        own = description.workers[description.index]
-        self._packer = Packer(description.job, description.index, own, description.bits, description.fragment_bytes)
-        self._ips = [ip_integer(each.ip) for each in description.workers]
-        self._reception = SampleReception(description, store, context.compute)
-        self._sending = Sending(description, store, self._reception, self._packer, self._send, context.compute)
+        own = config.workers[config.index]
+        self._packer = Packer(config.job, config.index, own, config.bits, config.fragment_bytes)
+        self._ips = [ip_integer(each.ip) for each in config.workers]
+        self._reception = SampleReception(config, store, context.compute)
+        self._sending = Sending(config, store, self._reception, self._packer, self._send, context.compute)
         self._told = False
         self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}
 
@@ -87,9 +85,9 @@ class _ShuffleWorker:
             context.wait(min((time for time in times if time is not None), default=None))
         drain(context, self._receive)
         lent = self._store.lent
-        self._store.keep(self._description.keep)
-        contents = self._store.contents(dict(self._description.sizes_bytes))
-        tell = self._description.tell_contents
+        self._store.keep(self._config.keep)
+        contents = self._store.contents(dict(self._config.sizes_bytes))
+        tell = self._config.tell_contents
         context.emit(
             "final",
             statistics={
@@ -114,8 +112,8 @@ class _ShuffleWorker:
         buffer, lengths = self._interface.receive()
         if not len(lengths):
             return None
-        description = self._description
-        parsed = Parsed(buffer, lengths, description.job, description.bits, description.fragment_bytes)
+        config = self._config
+        parsed = Parsed(buffer, lengths, config.job, config.bits, config.fragment_bytes)
         self._statistics["foreign"] += parsed.foreign
         now_us = self._context.now_us  # decoding takes time
         for frames in (parsed.scheduled, parsed.repairs, parsed.requests):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.datagram import NOT_ECT
 from gradbed.formats.shuffle import CODED, COMPONENT, COMPONENTS, REQUEST, REQUEST_BITS, CodedFlags
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.protocols.frames import (
     Frames,
     FrameType,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.shuffle.description import PlannedReception, ShuffleDescription
+from gradbed.hosts.systems.shuffle.config import PlannedReception, ShuffleConfig
 from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 3
@@ -62,16 +62,16 @@ class _Arriving:
 class SampleReception:
     """Everything that comes to one worker. compute: does what takes the worker's processor some time."""
 
-    def __init__(self, description: ShuffleDescription, store: Store, compute: Compute) -> None:
-        self._description = description
+    def __init__(self, config: ShuffleConfig, store: Store, compute: Compute) -> None:
+        self._config = config
         self._store = store
         self._compute = compute
         self._begun_us = self._news_us = 0
-        fragment_bytes = description.fragment_bytes
+        fragment_bytes = config.fragment_bytes
         self._arriving = {}
         self._of_sender: defaultdict[int, list[_Arriving]] = defaultdict(list)
-        for told in sorted(description.incoming, key=lambda told: told.place):
-            fragments = description.fragments(told.wanted)
+        for told in sorted(config.incoming, key=lambda told: told.place):
+            fragments = config.fragments(told.wanted)
             arriving = _Arriving(told, np.zeros((fragments, fragment_bytes), np.uint8), np.zeros(fragments, bool))
             self._arriving[told.number] = arriving
             self._of_sender[told.sender].append(arriving)
@@ -202,7 +202,7 @@ class SampleReception:
         planned_us = self._begun_us + arriving.told.planned_us
         silent_us = max(self._news_us, planned_us)
         since_us = silent_us if arriving.overtaken_us is None else min(silent_us, arriving.overtaken_us)
-        wait_us = self._description.timeout_us << min(max(0, arriving.asked - CONSTANT_TIMEOUTS), MOST_DOUBLINGS)
+        wait_us = self._config.timeout_us << min(max(0, arriving.asked - CONSTANT_TIMEOUTS), MOST_DOUBLINGS)
         asked_us = arriving.asked_us
         if arriving.is_silent:
             # It may have stopped: what is wanted of it takes turns.
@@ -233,8 +233,8 @@ class SampleReception:
     def _give_up_or_go_on(self, arriving: _Arriving, now_us: int) -> None:
         if not arriving.unanswered:
             arriving.unanswered_since_us = now_us
-        elif now_us - arriving.unanswered_since_us >= self._description.give_up_us:
-            asked = " and ".join(self._description.workers[worker].name for worker in sorted(arriving.told.asked))
+        elif now_us - arriving.unanswered_since_us >= self._config.give_up_us:
+            asked = " and ".join(self._config.workers[worker].name for worker in sorted(arriving.told.asked))
             raise UserError(
                 f"sample {arriving.told.wanted} does not come, though {asked} should have it and was asked "
                 f"{arriving.unanswered} times: did that worker stop?"

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.learning.dataset import load
 
 
-class DigitSamples(Description):
+class DigitSamples(AgentConfig):
     """Training samples of the digits data set: 64 pixels from 0 to 16, and the digit, a byte each."""
 
     kind: Literal["digits"] = "digits"
@@ -32,7 +32,7 @@ class DigitSamples(Description):
         return found
 
 
-class SyntheticSamples(Description):
+class SyntheticSamples(AgentConfig):
     """Random bytes. Sizes are spread evenly over mean_bytes - spread_bytes .. mean_bytes + spread_bytes."""
 
     kind: Literal["synthetic"] = "synthetic"

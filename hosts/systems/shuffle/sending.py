@@ -19,7 +19,7 @@ from gradbed.formats.addresses import ip_integer
 from gradbed.formats.shuffle import COMPONENTS, MULTICAST_IP, CodedFlags
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer
-from gradbed.hosts.systems.shuffle.description import PlannedTransmission, RepairGroup, RepairTree, ShuffleDescription
+from gradbed.hosts.systems.shuffle.config import PlannedTransmission, RepairGroup, RepairTree, ShuffleConfig
 from gradbed.hosts.systems.shuffle.reception import Compute, SampleReception
 from gradbed.hosts.systems.shuffle.store import Fragments, Store
 
@@ -129,25 +129,23 @@ class Sending:
 
     def __init__(
         self,
-        description: ShuffleDescription,
+        config: ShuffleConfig,
         store: Store,
         reception: SampleReception,
         packer: Packer,
         send: Callable[[Frames], object],
         compute: Compute,
     ) -> None:
-        self._description = description
+        self._config = config
         self._store = store
         self._reception = reception
         self._packer = packer
         self._send = send
         self._compute = compute
-        self._queue = deque(description.outgoing)
-        self._own = {each.number for each in description.outgoing}
+        self._queue = deque(config.outgoing)
+        self._own = {each.number for each in config.outgoing}
         self._sent: set[int] = set()
-        self._planner = RepairPlanner(
-            description.index, description.repair_routes, description.distances, description.holders
-        )
+        self._planner = RepairPlanner(config.index, config.repair_routes, config.distances, config.holders)
         self._wanted: dict[Wanted, int] = {}
         """With the transmission by which it should have come."""
         self._gathered_us = 0
@@ -180,7 +178,7 @@ class Sending:
         if transmission in self._own and transmission not in self._sent:
             return  # it is still to come
         if not self._wanted:
-            self._gathered_us = now_us + self._description.timeout_us // GATHER_SHARE
+            self._gathered_us = now_us + self._config.timeout_us // GATHER_SHARE
         for fragment in fragments:
             self._wanted[Wanted(receiver, sample, fragment)] = transmission
 
@@ -194,7 +192,7 @@ class Sending:
         room = BURST_FRAMES
         while room and (sent := self._send_next(room, now_us)):
             room -= sent
-        self._free_us = max(self._free_us, float(now_us)) + (BURST_FRAMES - room) * self._description.interval_us
+        self._free_us = max(self._free_us, float(now_us)) + (BURST_FRAMES - room) * self._config.interval_us
 
     def _send_next(self, most: int, now_us: int) -> int:
         """Send the next packets and return how many; 0: there is nothing, or the queue waits for a loan."""
@@ -212,7 +210,7 @@ class Sending:
         match repair.route:
             case None:
                 (wanted,) = repair.wanted
-                header = {"dst_ip": ip_integer(self._description.workers[wanted.receiver].ip)}
+                header = {"dst_ip": ip_integer(self._config.workers[wanted.receiver].ip)}
             case RepairGroup(dst_ip=group_ip):
                 header = {"dst_ip": ip_integer(group_ip)}
             case RepairTree(bift_id=bift_id):

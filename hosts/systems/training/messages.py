@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics
 from gradbed.hosts.agents.queue_pairs import TURN_BITS, CompletionKind, NicCollective, QueuePairOptions, QueuePairs
-from gradbed.hosts.systems.training.description import JobStream
+from gradbed.hosts.systems.training.config import JobStream
 from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.plans import Plan
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation, Schedule
 from gradbed.hosts.systems.training.collectives.algorithms import choose, schedule
+from gradbed.hosts.systems.training.config import TrainingJob
 from gradbed.hosts.systems.training.contents import VALUE_BYTES
-from gradbed.hosts.systems.training.description import TrainingJob
 from gradbed.hosts.systems.training.execution import TraceNode
 
 INSTANCE_BITS = 14

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.agents.queue_pairs import QueuePairs
+from gradbed.hosts.systems.training.config import Delay, TrainingJob
 from gradbed.hosts.systems.training.contents import VALUE_BYTES, contents, digest
-from gradbed.hosts.systems.training.description import Delay, TrainingJob
 from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.messages import InNetworkStream, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import INSTANCE_BITS, Plans, group_numbers

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
@@ -18,7 +18,7 @@ from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 
-class CollectiveSource(Description):
+class CollectiveSource(AgentConfig):
     """The same collective of all ranks again and again. size_bytes: as of
     gradbed.hosts.collectives.schedule.Operation.
     root: of those that have one."""
@@ -31,7 +31,7 @@ class CollectiveSource(Description):
     root: int = Field(default=0, ge=0)
 
 
-class FileSource(Description):
+class FileSource(AgentConfig):
     """path: as of gradbed.hosts.systems.training.traces.opening.open_trace."""
 
     kind: Literal["trace"] = "trace"
@@ -39,7 +39,7 @@ class FileSource(Description):
     settings: TraceSettings = TraceSettings()
 
 
-class TransformerSource(Description):
+class TransformerSource(AgentConfig):
     """A transformer's training, one iteration of it."""
 
     kind: Literal["transformer"] = "transformer"

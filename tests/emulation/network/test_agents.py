@@ -19,7 +19,7 @@ from gradbed.formats.aggregation import GRADIENT_PORT
 from gradbed.formats.lanes import frame_bytes
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from tests.emulation.agent_hosts import LauncherProcess, StarOfHosts, start_fields
 
 pytestmark = pytest.mark.root
@@ -193,8 +193,8 @@ def test_bad_starts_become_one_line_errors_and_the_launcher_goes_on() -> None:
             ({"interfaces": ["eth7"]}, "interface eth7: No such device"),
             ({"interfaces": []}, "worker 2 has 0 interfaces, none with the number 0"),
             ({"host_pid": 999_999_999}, "no network namespace of process 999999999"),
-            ({"description": {**start["description"], "index": 1}}, "the job has workers 0 to 0, not 1"),
-            ({"description": {"index": 0, "job": {"job": 0}}}, "description, job.job: "),
+            ({"config": {**start["config"], "index": 1}}, "the job has workers 0 to 0, not 1"),
+            ({"config": {"index": 0, "job": {"job": 0}}}, "config, job.job: "),
             ({"agent": "gradbed.hosts.systems.aggregation.agents:spectator"}, "no function is called"),
             ({"agent": "no.such.module:main"}, "no function is called 'no.such.module:main'"),
             ({"agent": "gradbed.hosts.systems.aggregation.agents"}, 'should be "module:function"'),

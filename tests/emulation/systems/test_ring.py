@@ -18,7 +18,7 @@ PATIENT_US = 10_000_000
 
 
 def run(launcher: LauncherProcess, star: StarOfHosts, **fields: Any) -> tuple[Any, dict[str, Any], list[Any]]:
-    """A job of the star's hosts but the first, without a server: its description, final statistics and rounds."""
+    """A job of the star's hosts but the first, without a server: its config, final statistics and rounds."""
     job = star.job(len(star.hosts) - 1, **{"exchange": "ring", **fields})
     first = len(launcher.events)
     launcher.start(star, job)

@@ -6,8 +6,8 @@ import numpy as np
 
 from gradbed.plugin import (
     AgentAddress,
+    AgentConfig,
     AgentContext,
-    Description,
     frame_type,
     ip_integer,
     mac_array,
@@ -20,7 +20,7 @@ PAYLOAD_BYTES = 1000
 FRAME = frame_type(FLOW, ("rest", "u1", PAYLOAD_BYTES - FLOW.size_bytes))
 
 
-class FlowDescription(Description):
+class FlowConfig(AgentConfig):
     """interval_us: between two packets."""
 
     sender: AgentAddress
@@ -29,7 +29,7 @@ class FlowDescription(Description):
     interval_us: int
 
 
-def sender(context: AgentContext, flow: FlowDescription) -> None:
+def sender(context: AgentContext, flow: FlowConfig) -> None:
     with context.open(udp_port=UDP_PORT) as interface:
         context.emit("ready")
         if not context.wait_for_begin():
@@ -58,7 +58,7 @@ def sender(context: AgentContext, flow: FlowDescription) -> None:
         context.emit("final", statistics={"packets": sent})
 
 
-def receiver(context: AgentContext, flow: FlowDescription) -> None:
+def receiver(context: AgentContext, flow: FlowConfig) -> None:
     with context.open(udp_port=UDP_PORT) as interface:
         context.emit("ready")
         numbers: list[int] = []

@@ -32,7 +32,7 @@ from gradbed.plugin import (
     option,
     rows,
 )
-from tiny.agents import FRAME, FlowDescription
+from tiny.agents import FRAME, FlowConfig
 from tiny.service import PROGRAM, Flow
 
 
@@ -87,7 +87,7 @@ class TinyPhase(Phase):
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
         specs = []
         for request, answer in zip(self.flows, answers, strict=True):
-            flow = FlowDescription(
+            flow = FlowConfig(
                 sender=AgentAddress.of(self._topology.host(request.sender)),
                 receiver=AgentAddress.of(self._topology.host(request.receiver)),
                 packets=self._packets,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradbed.formats.addresses import MulticastAddress
-from gradbed.hosts.agents.description import AgentAddress, WorkerAddress
-from gradbed.hosts.systems.compression.description import CompressionJob
+from gradbed.hosts.agents.config import AgentAddress, WorkerAddress
+from gradbed.hosts.systems.compression.config import CompressionJob
 
 
 def job_of(workers: int, **fields: object) -> CompressionJob:

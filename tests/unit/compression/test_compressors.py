@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.compressors import methods
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint

@@ -12,10 +12,10 @@ from gradbed.experiments.systems.aggregation import configuration as aggregation
 from gradbed.experiments.systems.compression import configuration as compression
 from gradbed.experiments.systems.ndn import configuration as ndn
 from gradbed.experiments.systems.shuffle import configuration as shuffle
-from gradbed.hosts.systems.aggregation.description import AggregationJob as AggregationJob
-from gradbed.hosts.systems.compression.description import CompressionJob as CompressionJob
-from gradbed.hosts.systems.ndn.description import NdnJob
-from gradbed.hosts.systems.shuffle.description import ShuffleDescription
+from gradbed.hosts.systems.aggregation.config import AggregationJob as AggregationJob
+from gradbed.hosts.systems.compression.config import CompressionJob as CompressionJob
+from gradbed.hosts.systems.ndn.config import NdnJob
+from gradbed.hosts.systems.shuffle.config import ShuffleConfig
 
 DESCRIBED: tuple[tuple[type[BaseModel], type[BaseModel]], ...] = (
     (aggregation.AggregationSyntheticWorkload, AggregationJob),
@@ -24,7 +24,7 @@ DESCRIBED: tuple[tuple[type[BaseModel], type[BaseModel]], ...] = (
     (compression.RatioSection, CompressionJob),
     (compression.CompressionTransportSection, CompressionJob),
     (ndn.NdnSyntheticWorkload, NdnJob),
-    (shuffle.ShuffleSection, ShuffleDescription),
+    (shuffle.ShuffleSection, ShuffleConfig),
 )
 
 
@@ -37,15 +37,13 @@ def limits(model: type[BaseModel], name: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("section", "description"), DESCRIBED, ids=lambda model: f"{model.__module__.split('.')[-2]} {model.__name__}"
+    ("section", "config"), DESCRIBED, ids=lambda model: f"{model.__module__.split('.')[-2]} {model.__name__}"
 )
-def test_options_are_limited_as_their_descriptions_are(
-    section: type[BaseModel], description: type[BaseModel]
-) -> None:
-    same = section.model_fields.keys() & description.model_fields.keys()
+def test_options_are_limited_as_their_descriptions_are(section: type[BaseModel], config: type[BaseModel]) -> None:
+    same = section.model_fields.keys() & config.model_fields.keys()
     assert same
     for name in same:
         least, most = limits(section, name)
-        agent_least, agent_most = limits(description, name)
+        agent_least, agent_most = limits(config, name)
         # Emulated times are nominal ones or longer.
         assert least >= agent_least and (name.endswith("_us") or most <= agent_most), name

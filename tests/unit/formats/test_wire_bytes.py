@@ -19,7 +19,7 @@ from gradbed.formats.encoding import Form
 from gradbed.formats.ring import RING, RingFlags
 from gradbed.formats.shuffle import CodedFlags
 from gradbed.formats.tlv import generic
-from gradbed.hosts.agents.description import WorkerAddress
+from gradbed.hosts.agents.config import WorkerAddress
 from gradbed.hosts.collectives.ring import Ring
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written

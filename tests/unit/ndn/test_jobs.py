@@ -14,7 +14,7 @@ from gradbed.controller.systems.ndn.service import NdnRequest, NdnService, Prefi
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
 from gradbed.experiments.systems.ndn.phase import job_on, ndn_job, request_of
-from gradbed.hosts.systems.ndn.description import training_of
+from gradbed.hosts.systems.ndn.config import training_of
 from gradbed.hosts.systems.ndn.packets import fragment_name, interest_frame
 from gradbed.topo.registry import parse_topology
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, gradient_frame, name

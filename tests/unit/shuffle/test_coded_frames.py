@@ -19,7 +19,7 @@ from gradbed.formats.shuffle import (
     frame_overhead_bytes,
     most_fragment_bytes,
 )
-from gradbed.hosts.agents.description import WorkerAddress
+from gradbed.hosts.agents.config import WorkerAddress
 from gradbed.hosts.protocols.frames import Frames, as_bytes
 from gradbed.hosts.systems.shuffle.coded import Request, coded_frame, repair
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed, repair_dtype

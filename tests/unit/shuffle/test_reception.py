@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import WorkerAddress
-from gradbed.hosts.systems.shuffle.description import (
+from gradbed.hosts.agents.config import WorkerAddress
+from gradbed.hosts.systems.shuffle.config import (
     PlannedReception,
-    ShuffleDescription,
+    ShuffleConfig,
     even_fragment_bytes,
     fragments_of,
 )
@@ -41,7 +41,7 @@ def fragments(sample: int) -> np.ndarray:
 def reception(*incoming: PlannedReception, give_up_us: int = GIVE_UP_US) -> tuple[SampleReception, Store]:
     store = Store(FRAGMENT_BYTES)
     store.put(1, fragments(1))
-    description = ShuffleDescription(
+    config = ShuffleConfig(
         job=1,
         index=0,
         workers=tuple(
@@ -69,7 +69,7 @@ def reception(*incoming: PlannedReception, give_up_us: int = GIVE_UP_US) -> tupl
         COMPUTED.append(work)
         return work()
 
-    return SampleReception(description, store, compute), store
+    return SampleReception(config, store, compute), store
 
 
 def take(found: SampleReception, told: PlannedReception, fragment: int, now_us: int = 1) -> None:

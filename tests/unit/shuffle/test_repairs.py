@@ -10,7 +10,7 @@ import pytest
 
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.formats.shuffle import COMPONENTS
-from gradbed.hosts.systems.shuffle.description import RepairGroup, RepairTree
+from gradbed.hosts.systems.shuffle.config import RepairGroup, RepairTree
 from gradbed.hosts.systems.shuffle.sending import RepairPlanner, RepairRoute, Wanted
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.registry import parse_topology

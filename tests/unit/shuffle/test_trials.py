@@ -156,7 +156,7 @@ def on_another_tree(patch: pytest.MonkeyPatch) -> str:
     once = sending_module.Sending._send_scheduled
 
     def twice(self: sending_module.Sending, most: int, now_us: int) -> int:
-        if self._frames is None and self._queue and not self._sent and self._description.index == 2:
+        if self._frames is None and self._queue and not self._sent and self._config.index == 2:
             self._send(self._packed(self._queue[0]))
         return once(self, most, now_us)
 

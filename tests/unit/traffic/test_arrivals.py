@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from gradbed.hosts.traffic.description import Arrivals
+from gradbed.hosts.traffic.config import Arrivals
 from gradbed.hosts.traffic.schedule import BLOCK, arrival_times
 
 DISTANCE_NS = 1000.0

@@ -10,7 +10,7 @@ from gradbed.experiments.traffic.agents import NAME
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
 from gradbed.hosts.agents.kernel.streams import StreamOutcome
-from gradbed.hosts.traffic.connections import ConnectionsDescription
+from gradbed.hosts.traffic.connections import ConnectionsConfig
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
 
@@ -53,6 +53,6 @@ def test_the_wait_for_a_connection_follows_the_scale() -> None:
         plan_connections(TrafficSection(transport="tcp", pattern="permutation"), topology, Scale(factor), 1)
         for factor in (1.0, 0.1)
     ]
-    descriptions = [section.specs[0].description for section in sections]
-    patience_us = [each.patience_us for each in descriptions if isinstance(each, ConnectionsDescription)]
+    configs = [section.specs[0].config for section in sections]
+    patience_us = [each.patience_us for each in configs if isinstance(each, ConnectionsConfig)]
     assert patience_us == [5_000_000, 50_000_000]

@@ -9,15 +9,15 @@ from scapy.layers.l2 import Ether
 
 from gradbed.common.errors import UserError
 from gradbed.formats.traffic import TRAILER_BYTES, WARM_UP
-from gradbed.hosts.traffic.description import Sizes, TrafficStream
+from gradbed.hosts.traffic.config import Sizes, TrafficStream
 from gradbed.hosts.traffic.frames import FIRST_PORT, FrameMaker, trailers
 from gradbed.hosts.traffic.schedule import TrafficSchedule
-from tests.unit.traffic.test_schedule import all_packets, description, host, stream
+from tests.unit.traffic.test_schedule import all_packets, config, host, stream
 
 
 @pytest.mark.parametrize("sizes", [Sizes(frame_bytes=64), Sizes(kind="uniform", frame_bytes=1514)])
 def test_frames_are_datagrams_to_their_receiver(sizes: Sizes) -> None:
-    told = description(stream(packets=20, flows=2, tos=3), stream(packets=20, number=3), sizes=sizes, udp_port=7012)
+    told = config(stream(packets=20, flows=2, tos=3), stream(packets=20, number=3), sizes=sizes, udp_port=7012)
     packets = all_packets(TrafficSchedule(told, 0))
     rows, lengths = FrameMaker(told).frames(packets)
     assert (lengths is None) == (sizes.kind == "fixed")
@@ -37,7 +37,7 @@ def test_frames_are_datagrams_to_their_receiver(sizes: Sizes) -> None:
 
 
 def test_trailers_are_found_from_the_end() -> None:
-    told = description(stream(packets=9), sizes=Sizes(kind="uniform", frame_bytes=900), warm_up_us=3000)
+    told = config(stream(packets=9), sizes=Sizes(kind="uniform", frame_bytes=900), warm_up_us=3000)
     packets = all_packets(TrafficSchedule(told, 0))
     rows, lengths = FrameMaker(told).frames(packets)
     assert lengths is not None
@@ -58,9 +58,7 @@ def test_trailers_are_found_from_the_end() -> None:
 
 def test_headers_of_ones_own_are_kept() -> None:
     headers = ("ab" * 30, "cd" * 30)
-    told = description(
-        TrafficStream(destination=host(2), receiver=2, rate_bps=8e6, packets=4, flows=2, headers=headers)
-    )
+    told = config(TrafficStream(destination=host(2), receiver=2, rate_bps=8e6, packets=4, flows=2, headers=headers))
     rows, _ = FrameMaker(told).frames(all_packets(TrafficSchedule(told, 0)))
     assert [row[:30].tobytes().hex() for row in rows] == [headers[0], headers[1]] * 2
     assert (rows[:, 30:-TRAILER_BYTES] == 0).all()
@@ -74,7 +72,7 @@ def test_headers_of_ones_own_are_kept() -> None:
     ],
 )
 def test_headers_that_do_not_fit_are_refused(fields: dict[str, Sizes], message: str) -> None:
-    told = description(
+    told = config(
         TrafficStream(destination=host(2), receiver=2, rate_bps=8e6, packets=4, headers=("ab" * 50,)), **fields
     )
     with pytest.raises(UserError, match=message):

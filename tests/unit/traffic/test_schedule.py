@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from gradbed.hosts.traffic.description import Arrivals, EndpointDescription, Sizes, TrafficStream
+from gradbed.hosts.traffic.config import Arrivals, EndpointConfig, Sizes, TrafficStream
 from gradbed.hosts.traffic.schedule import TrafficPackets, TrafficSchedule
 
 BEGIN_NS = 5_000_000
@@ -19,8 +19,8 @@ def host(number: int) -> dict[str, str]:
     return {"name": f"h{number}", "ip": f"10.0.0.{number}", "mac": mac, "gateway_mac": "02:00:00:00:01:01"}
 
 
-def description(*streams: TrafficStream, **fields: object) -> EndpointDescription:
-    return EndpointDescription(address=host(1), source=0, streams=streams, **fields)
+def config(*streams: TrafficStream, **fields: object) -> EndpointConfig:
+    return EndpointConfig(address=host(1), source=0, streams=streams, **fields)
 
 
 def stream(rate_bps: float = 8e6, number: int = 2, **fields: object) -> TrafficStream:
@@ -32,7 +32,7 @@ def all_packets(schedule: TrafficSchedule) -> TrafficPackets:
 
 
 def test_packets_come_in_order_and_inside_their_windows() -> None:
-    schedule = TrafficSchedule(description(stream(), stream(2e6, 3), duration_us=400_000), BEGIN_NS)
+    schedule = TrafficSchedule(config(stream(), stream(2e6, 3), duration_us=400_000), BEGIN_NS)
     windows = list(schedule.windows())
     assert len(windows) > 2
     for (begin_ns, packets), (end_ns, _) in pairwise(windows):
@@ -49,13 +49,13 @@ def test_packets_come_in_order_and_inside_their_windows() -> None:
 @pytest.mark.parametrize("kind", ["constant", "poisson", "on-off"])
 @pytest.mark.parametrize("packets", [1, 255, 1000])
 def test_a_stream_ends_after_its_packets(kind: str, packets: int) -> None:
-    schedule = TrafficSchedule(description(stream(packets=packets), arrivals=Arrivals(kind=kind)), BEGIN_NS)
+    schedule = TrafficSchedule(config(stream(packets=packets), arrivals=Arrivals(kind=kind)), BEGIN_NS)
     assert len(all_packets(schedule)) == packets
     assert schedule.flows[0].packets == packets
 
 
 def test_packets_take_turns_in_the_flows_of_a_pair() -> None:
-    schedule = TrafficSchedule(description(stream(packets=7, flows=3), stream(packets=2, number=3)), BEGIN_NS)
+    schedule = TrafficSchedule(config(stream(packets=7, flows=3), stream(packets=2, number=3)), BEGIN_NS)
     packets = all_packets(schedule)
     first = packets.stream == 0
     assert packets.flow[first].tolist() == [0, 1, 2, 0, 1, 2, 0]
@@ -65,7 +65,7 @@ def test_packets_take_turns_in_the_flows_of_a_pair() -> None:
 
 
 def test_the_warm_up_is_marked_and_does_not_count() -> None:
-    schedule = TrafficSchedule(description(stream(), duration_us=100_000, warm_up_us=40_000), BEGIN_NS)
+    schedule = TrafficSchedule(config(stream(), duration_us=100_000, warm_up_us=40_000), BEGIN_NS)
     packets = all_packets(schedule)
     assert (packets.measured == (packets.times_ns >= BEGIN_NS + 40_000_000)).all()
     assert schedule.flows[0].packets == packets.measured.sum() == 60
@@ -74,7 +74,7 @@ def test_the_warm_up_is_marked_and_does_not_count() -> None:
 def test_flows_are_sent_one_after_the_other_at_the_link_rate() -> None:
     sizes = Sizes(kind="web-search", frame_bytes=1000, most_flow_bytes=50_000)
     schedule = TrafficSchedule(
-        description(stream(packets=50), sizes=sizes, link_rate_bps=8e6, arrivals=Arrivals(kind="poisson")), BEGIN_NS
+        config(stream(packets=50), sizes=sizes, link_rate_bps=8e6, arrivals=Arrivals(kind="poisson")), BEGIN_NS
     )
     packets = all_packets(schedule)
     assert len(schedule.flows) == 50
@@ -89,9 +89,7 @@ def test_flows_are_sent_one_after_the_other_at_the_link_rate() -> None:
 
 def test_long_flows_go_on_after_the_time_of_sending() -> None:
     sizes = Sizes(kind="web-search", frame_bytes=1000)
-    schedule = TrafficSchedule(
-        description(stream(80e6), sizes=sizes, link_rate_bps=8e6, duration_us=3_000_000), BEGIN_NS
-    )
+    schedule = TrafficSchedule(config(stream(80e6), sizes=sizes, link_rate_bps=8e6, duration_us=3_000_000), BEGIN_NS)
     packets = all_packets(schedule)
     assert packets.times_ns[-1] > BEGIN_NS + 3_000_000_000
     assert len(packets) == sum(flow.packets for flow in schedule.flows)
@@ -99,12 +97,10 @@ def test_long_flows_go_on_after_the_time_of_sending() -> None:
 
 def test_the_same_seed_makes_the_same_packets_whatever_else_a_host_sends() -> None:
     arrivals = Arrivals(kind="poisson")
-    alone = all_packets(TrafficSchedule(description(stream(packets=300), arrivals=arrivals), BEGIN_NS))
-    both = all_packets(
-        TrafficSchedule(description(stream(packets=300), stream(packets=90), arrivals=arrivals), BEGIN_NS)
-    )
+    alone = all_packets(TrafficSchedule(config(stream(packets=300), arrivals=arrivals), BEGIN_NS))
+    both = all_packets(TrafficSchedule(config(stream(packets=300), stream(packets=90), arrivals=arrivals), BEGIN_NS))
     assert (both.times_ns[both.stream == 0] == alone.times_ns).all()
-    other = all_packets(TrafficSchedule(description(stream(packets=300), arrivals=arrivals, seed=2), BEGIN_NS))
+    other = all_packets(TrafficSchedule(config(stream(packets=300), arrivals=arrivals, seed=2), BEGIN_NS))
     assert not (other.times_ns == alone.times_ns).all()
 
 
@@ -112,8 +108,8 @@ def test_the_same_seed_makes_the_same_packets_whatever_else_a_host_sends() -> No
 def test_a_host_that_keeps_less_makes_the_same_packets_fewer_at_a_time(kind: str) -> None:
     streams = stream(40e6), stream(20e6, 3)
     sizes = Sizes(kind=kind, most_flow_bytes=20_000)
-    much = TrafficSchedule(description(*streams, sizes=sizes, duration_us=400_000), BEGIN_NS)
-    little = TrafficSchedule(description(*streams, sizes=sizes, duration_us=400_000, kept_packets=64), BEGIN_NS)
+    much = TrafficSchedule(config(*streams, sizes=sizes, duration_us=400_000), BEGIN_NS)
+    little = TrafficSchedule(config(*streams, sizes=sizes, duration_us=400_000, kept_packets=64), BEGIN_NS)
     usual, windows = all_packets(much), [packets for _, packets in little.windows()]
     small = TrafficPackets.joined(windows)
     for name in ("times_ns", "stream", "flow", "sequence", "frame_bytes"):
@@ -125,4 +121,4 @@ def test_a_host_that_keeps_less_makes_the_same_packets_fewer_at_a_time(kind: str
 
 def test_streams_that_never_end_are_refused() -> None:
     with pytest.raises(ValidationError, match="need a duration"):
-        description(stream())
+        config(stream())

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gradbed.hosts.traffic.description import Sizes
+from gradbed.hosts.traffic.config import Sizes
 from gradbed.hosts.traffic.schedule import flow_frames
 from gradbed.hosts.traffic.sizes import FLOW_SIZES, draw, has_flows, mean_bytes
 

@@ -16,7 +16,7 @@ from gradbed.hosts.agents.frames.counts import InterfaceCounts
 from gradbed.hosts.collectives.exchange import PacketExchange
 from gradbed.hosts.learning.fragments import fragment_count, join, restored
 from gradbed.hosts.protocols.frames import Frames, FrameType, as_frames, lane_frame_type
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint, label_array
 from gradbed.hosts.systems.aggregation.worker.library import (
     NO_MEMORY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.systems.compression.frames import RECORD_BYTES, Route, end_frame, part_frames

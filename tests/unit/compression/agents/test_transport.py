@@ -11,7 +11,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradbed.formats.compression import Flags
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.compressors.content import Content
 from gradbed.hosts.compressors.wire import read, written
 from gradbed.hosts.protocols.frames import met_congestion

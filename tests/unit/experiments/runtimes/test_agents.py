@@ -65,7 +65,7 @@ def test_start_returns_when_all_are_ready_and_loses_no_other_event(launched: tup
     assert fake.says == []
     assert fake.told[1] == {
         "command": "start", "agent": "m:f", "name": "b", "job": 1, "host_pid": 2,
-        "interfaces": ("h2-eth0", "h2-eth1"), "description": {}, "stop_rank": 3, "classes": (), "rates_bps": (),
+        "interfaces": ("h2-eth0", "h2-eth1"), "config": {}, "stop_rank": 3, "classes": (), "rates_bps": (),
     }  # fmt: skip
     assert agents.event() == said("round", name="a")
 

@@ -48,7 +48,7 @@ def test_rates_and_times_are_emulated_and_counts_stay() -> None:
     assert isinstance(request, AggregationJobRequest)
     assert request.switch_capacity_mbps == 16.0
     phase.agents([ANSWER])
-    (job,) = phase.descriptions
+    (job,) = phase.configs
     assert (job.min_timeout_us, job.window_fragments, job.job) == (50_000, 9, 7)
     settings = planned.network.settings
     assert isinstance(settings, AggregationSettings)
@@ -72,8 +72,8 @@ def test_a_window_reaches_no_further_than_a_range_of_slots_of_ones_own() -> None
         ("dynamic", 8, 32, None),
     ):
         phase.agents([{**ANSWER, "slot_policy": policy, "slots": slots}])
-        description = phase.descriptions[0]
-        assert (description.window_fragments, description.span_fragments) == (window, span)
+        config = phase.configs[0]
+        assert (config.window_fragments, config.span_fragments) == (window, span)
 
 
 def test_placements_that_do_not_choose_are_not_asked_for_a_number() -> None:

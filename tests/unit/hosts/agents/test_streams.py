@@ -11,7 +11,7 @@ import pytest
 
 from gradbed.hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
 from gradbed.hosts.traffic import connections
-from gradbed.hosts.traffic.connections import Connection, ConnectionsDescription
+from gradbed.hosts.traffic.connections import Connection, ConnectionsConfig
 
 LOCAL = "127.0.0.1"
 PATIENCE_S = 20.0
@@ -96,10 +96,10 @@ def test_what_breaks_in_a_thread_breaks_the_agent(port: int, monkeypatch: pytest
         raise MemoryError("no room")
 
     monkeypatch.setattr(connections, "send_stream", broken)
-    description = ConnectionsDescription(
+    config = ConnectionsConfig(
         program="tcp", connections=(Connection(destination=LOCAL, port=port, bytes=1),), duration_us=1000
     )
-    running = connections.Running(description, time.monotonic_ns())
+    running = connections.Running(config, time.monotonic_ns())
     with pytest.raises(MemoryError, match="no room"):
         while not running.is_over:
             time.sleep(0.01)

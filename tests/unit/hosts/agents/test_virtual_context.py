@@ -15,8 +15,8 @@ from scapy.packet import Packet, Raw
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.runtimes.agents import Agents, AgentSpec
+from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import Description
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.context import udp_datagrams
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
@@ -26,7 +26,7 @@ ETHER_TYPE = 0x88B5
 FRAME_BYTES = 60
 
 
-class Script(Description):
+class Script(AgentConfig):
     """Which of SCRIPTS an agent follows."""
 
     name: str
@@ -35,9 +35,9 @@ class Script(Description):
 SCRIPTS: dict[str, Callable[[AgentContext], None]] = {}
 
 
-def follow(context: AgentContext, description: Script) -> None:
+def follow(context: AgentContext, config: Script) -> None:
     """The agent."""
-    SCRIPTS[description.name](context)
+    SCRIPTS[config.name](context)
 
 
 def frame(receiver: str, ether_type: int = ETHER_TYPE, number: int = 0) -> np.ndarray:
@@ -128,7 +128,7 @@ def test_a_wait_on_several_interfaces_ends_with_either() -> None:
     SCRIPTS.update(relay=relay, h3=h3)
     for name, interfaces in (("relay", ("h1-eth0", "h2-eth0")), ("h3", ("h3-eth0",))):
         launcher.send(
-            "start", agent=f"{__name__}:follow", name=name, job=1, interfaces=interfaces, description={"name": name}
+            "start", agent=f"{__name__}:follow", name=name, job=1, interfaces=interfaces, config={"name": name}
         )
     events = iter(launcher.event, None)
     found = next(event["found"] for event in events if event["event"] == "found")

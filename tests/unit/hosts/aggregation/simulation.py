@@ -14,7 +14,7 @@ import numpy as np
 from gradbed.formats.aggregation import MAX_MAGNITUDE, Flags
 from gradbed.hosts.learning.fragments import restored, shifted
 from gradbed.hosts.systems.aggregation.collector import Collector
-from gradbed.hosts.systems.aggregation.description import aggregation_paths
+from gradbed.hosts.systems.aggregation.config import aggregation_paths
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender
 from tests.unit.hosts.aggregation.slot_model import Label, Packet
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.hosts.systems.aggregation.description import aggregation_paths
+from gradbed.hosts.systems.aggregation.config import aggregation_paths
 
 
 def test_paths_are_those_of_all_workers_together() -> None:

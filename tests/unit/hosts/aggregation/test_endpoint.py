@@ -11,8 +11,8 @@ from scapy.layers.l2 import Ether
 
 from gradbed.formats.aggregation import Flags
 from gradbed.formats.lanes import frame_bytes
-from gradbed.hosts.agents.description import parse_description
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.agents.config import parse_config
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint, label_array
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 
@@ -49,7 +49,7 @@ def address(name: str, ip: str) -> dict[str, str]:
     return {"name": name, "ip": ip, "mac": f"02:00:00:00:00:{last:02x}", "gateway_mac": "02:00:00:00:01:00"}
 
 
-JOB = parse_description(
+JOB = parse_config(
     AggregationJob,
     {
         "job": 5,

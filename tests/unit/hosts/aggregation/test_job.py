@@ -1,4 +1,4 @@
-"""The job description: checked on the way in, one line per mistake."""
+"""The config of a job: checked on the way in, one line per mistake."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.formats.addresses import ip_integer, mac_bytes
-from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.agents.config import parse_config
 from gradbed.hosts.learning.settings import SyntheticSettings
-from gradbed.hosts.systems.aggregation.description import DIRECT, AggregationJob, AggregationWorker, Designation
+from gradbed.hosts.systems.aggregation.config import DIRECT, AggregationJob, AggregationWorker, Designation
 
 
 def address(number: int, **fields: Any) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def label(switch_number: int, fan_in: int, *second: int) -> dict[str, int]:
     return dict(zip(names, (switch_number, fan_in, *second), strict=False))
 
 
-def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
+def config(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
     return {
         "job": 1,
         "lanes": 256,
@@ -40,15 +40,15 @@ def description(worker_count: int = 8, **fields: Any) -> dict[str, Any]:
 
 
 def test_json_there_and_back() -> None:
-    job = parse_description(
+    job = parse_config(
         AggregationJob,
-        description(
+        config(
             multicast=[{"ip": "239.66.0.1", "mac": "01:00:5e:42:00:01"}],
             workload={"kind": "training", "hidden_units": 0, "rounds": 3},
         ),
     )
-    assert parse_description(AggregationJob, job.model_dump_json()) == job
-    assert parse_description(AggregationJob, job.model_dump()) == job
+    assert parse_config(AggregationJob, job.model_dump_json()) == job
+    assert parse_config(AggregationJob, job.model_dump()) == job
     assert job.values == 650
     assert job.fragments_per_round == 3
     assert job.full_bitmap == 0xFF
@@ -56,16 +56,14 @@ def test_json_there_and_back() -> None:
 
 def test_a_synthetic_job() -> None:
     workload = {"kind": "synthetic", "values": 1000, "rounds": 2}
-    job = parse_description(
-        AggregationJob, description(workload=workload, span_fragments=16, congestion_control="ecn")
-    )
-    assert parse_description(AggregationJob, job.model_dump_json()) == job
+    job = parse_config(AggregationJob, config(workload=workload, span_fragments=16, congestion_control="ecn"))
+    assert parse_config(AggregationJob, job.model_dump_json()) == job
     assert isinstance(job.workload, SyntheticSettings)
     assert (job.values, job.fragments_per_round, job.workload.rounds) == (1000, 4, 2)
 
 
 def test_packet_numbers() -> None:
-    job = parse_description(AggregationJob, description(first_packet_number=(1 << 32) - 20))
+    job = parse_config(AggregationJob, config(first_packet_number=(1 << 32) - 20))
     assert job.fragments_per_round == 19
     assert job.first_number(0) == (1 << 32) - 20
     assert job.first_number(1) == (1 << 32) - 1
@@ -74,27 +72,27 @@ def test_packet_numbers() -> None:
 
 def test_an_agent_gets_the_value_that_it_is_told_of() -> None:
     """Many agents on the virtual clock share one job; a value of another type is checked like JSON."""
-    job = parse_description(AggregationJob, description())
-    assert parse_description(AggregationJob, job) is job
+    job = parse_config(AggregationJob, config())
+    assert parse_config(AggregationJob, job) is job
     told = AggregationWorker(job=job, index=1)
-    assert parse_description(AggregationWorker, told).job is job
-    with pytest.raises(UserError, match="description, job: must be a whole number"):
-        parse_description(AggregationJob, told)
+    assert parse_config(AggregationWorker, told).job is job
+    with pytest.raises(UserError, match="config, job: must be a whole number"):
+        parse_config(AggregationJob, told)
 
 
 def test_designations_of_a_worker() -> None:
     own = [[label(17, 2)], [label(17, 2)], [], *([[label(18, 1, 19, 3)]] * 5)]
-    job = parse_description(AggregationJob, description(designations=own))
+    job = parse_config(AggregationJob, config(designations=own))
     assert job.designations_of(1) == (Designation(switch_number=17, fan_in=2),)
     assert job.designations_of(2) == (DIRECT,)
     assert job.designations_of(7) == (Designation(switch_number=18, fan_in=1, next_switch=19, next_fan_in=3),)
-    assert parse_description(AggregationJob, description(designations=[])).designations_of(3) == (DIRECT,)
+    assert parse_config(AggregationJob, config(designations=[])).designations_of(3) == (DIRECT,)
 
 
 def test_sixty_four_workers_are_the_limit() -> None:
-    assert len(parse_description(AggregationJob, description(64)).workers) == 64
+    assert len(parse_config(AggregationJob, config(64)).workers) == 64
     with pytest.raises(UserError, match="at most 64 workers"):
-        parse_description(AggregationJob, description(65, designations=[]))
+        parse_config(AggregationJob, config(65, designations=[]))
 
 
 @pytest.mark.parametrize(
@@ -132,14 +130,14 @@ def test_sixty_four_workers_are_the_limit() -> None:
 )
 def test_mistakes_are_named_in_one_line(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_description(AggregationJob, description(**fields))
+        parse_config(AggregationJob, config(**fields))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_text_that_is_no_json() -> None:
-    with pytest.raises(UserError, match="description, as a whole"):
-        parse_description(AggregationJob, "{")
+    with pytest.raises(UserError, match="config, as a whole"):
+        parse_config(AggregationJob, "{")
 
 
 def test_addresses_as_numbers() -> None:

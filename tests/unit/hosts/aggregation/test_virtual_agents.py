@@ -17,11 +17,11 @@ from gradbed.experiments.programs import P4_SOURCES
 from gradbed.experiments.runtimes.agents import Agents
 from gradbed.experiments.systems.aggregation.phase import agent_specs, server_spec
 from gradbed.formats.lanes import frame_bytes
-from gradbed.hosts.agents.description import parse_description
+from gradbed.hosts.agents.config import parse_config
 from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.learning.reference import reference, synthetic_reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
-from gradbed.hosts.systems.aggregation.description import AggregationJob
+from gradbed.hosts.systems.aggregation.config import AggregationJob
 from gradbed.switch.program_cache import compiled_files
 from gradbed.topo.link import LinkModel
 from tests.unit.hosts.star import LINK, Star, virtual_agents
@@ -42,7 +42,7 @@ def address(number: int) -> dict[str, str]:
 
 def job_of(workers: int, **fields: Any) -> AggregationJob:
     """The server on h1, workers on h2 and so on."""
-    return parse_description(
+    return parse_config(
         AggregationJob,
         {
             "job": JOB,
@@ -204,7 +204,7 @@ def test_a_killed_server_is_started_again_and_the_workers_give_up_nothing() -> N
 
 
 def test_a_job_that_needs_the_kernel_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradbed.hosts.systems.aggregation.agents.prepare", lambda description: None)
+    monkeypatch.setattr("gradbed.hosts.systems.aggregation.agents.prepare", lambda config: None)
     job = job_of(1, exchange="server", workload={"kind": "external"})
     agents, _ = agents_of(job)
     agents.launch(agent_specs(job)[1:])

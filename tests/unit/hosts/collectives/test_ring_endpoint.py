@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradbed.formats.datagram import ECT_0, NOT_ECT
+from gradbed.hosts.agents.config import WorkerAddress
 from gradbed.hosts.agents.context import Interface
-from gradbed.hosts.agents.description import WorkerAddress
 from gradbed.hosts.collectives.job import CollectiveJob
 from gradbed.hosts.collectives.ring_all_reduce import RingEndpoint, RingMessage
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.queue_pairs import (
     CollectiveCounts,
     Completion,

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from gradbed.common.errors import UserError
 from gradbed.formats.packet_class import udp_datagram
 from gradbed.formats.roce import ROCE_PORT
+from gradbed.hosts.agents.config import AgentAddress, AgentConfig
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.description import AgentAddress, Description
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.launching import INTERFACES
 from gradbed.hosts.agents.queue_pairs import CompletionKind, QueuePairOptions, QueuePairs
@@ -35,7 +35,7 @@ US = 1000
 Script = Callable[[AgentContext], None]
 
 
-class Name(Description):
+class Name(AgentConfig):
     """Which of SCRIPTS an agent follows."""
 
     name: str
@@ -44,9 +44,9 @@ class Name(Description):
 SCRIPTS: dict[str, Script] = {}
 
 
-def follow(context: AgentContext, description: Name) -> None:
+def follow(context: AgentContext, config: Name) -> None:
     """The agent."""
-    SCRIPTS[description.name](context)
+    SCRIPTS[config.name](context)
 
 
 def address(host: int) -> AgentAddress:
@@ -68,7 +68,7 @@ class Hosts:
             SCRIPTS[f"{number}"] = script
             self.launcher.send(
                 "start", agent=f"{__name__}:follow", name=f"{number}", job=1, interfaces=(f"h{host}-eth0",),
-                description={"name": f"{number}"}, classes=classes,
+                config={"name": f"{number}"}, classes=classes,
             )  # fmt: skip
 
     def events(self, count: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ that were sent after it on the same path have been acknowledged (RFC 5681, RFC 6
 That holds for repeated transmissions, too. Fragments whose timers have backed off share one and take turns; a sum
 that is news brings their own ones back, as a fresh sample does in RFC 6298. Paths are told apart since
 packets keep their order only among those that meet at the same designated switches
-(gradbed.hosts.systems.aggregation.description).
+(gradbed.hosts.systems.aggregation.config).
 
 What is sent again goes to the designated switch as a RETRY at first: if this worker's gradient is what the slot waits
 for, it completes the sum there, and if it is not, the switch drops it, so a loss costs the server's link nothing.

@@ -10,11 +10,11 @@ from operator import and_, or_
 from pydantic import Field
 
 from gradbed.formats.addresses import Ip
-from gradbed.hosts.agents.description import Description, WorkerAddress
+from gradbed.hosts.agents.config import AgentConfig, WorkerAddress
 from gradbed.hosts.systems.shuffle.samples import SampleSource
 
 
-class PlannedTransmission(Description):
+class PlannedTransmission(AgentConfig):
     """A transmission that the worker sends: the XOR of samples.
 
     receivers: (worker, the sample that it decodes). dst_ip: of a host, or of a group; None: by bit string, on the
@@ -30,7 +30,7 @@ class PlannedTransmission(Description):
     is_loan: bool = False
 
 
-class PlannedReception(Description):
+class PlannedReception(AgentConfig):
     """A transmission that comes to the worker, who decodes the sample `wanted` of it.
 
     place: in its sender's queue. planned_us: when the sender has sent it if nothing holds it up, after the beginning.
@@ -48,7 +48,7 @@ class PlannedReception(Description):
     lent_for: int | None = None
 
 
-class RepairTree(Description):
+class RepairTree(AgentConfig):
     """A tree on which the worker may send by bit string. hosts: those that it reaches, as a set of bits. up: for each
     worker the links between it and the tree's root as a set of bits: what a packet costs follows from these."""
 
@@ -65,7 +65,7 @@ class RepairTree(Description):
         return (reduce(or_, up) ^ reduce(and_, up)).bit_count()
 
 
-class RepairGroup(Description):
+class RepairGroup(AgentConfig):
     """A multicast group that the worker sends to. members: as a set of bits; they all get what is sent to it.
     cost_hops: links that a packet takes."""
 
@@ -78,8 +78,8 @@ class RepairGroup(Description):
         return self.cost_hops if all(self.members >> worker & 1 for worker in receivers) else None
 
 
-class ShuffleDescription(Description):
-    """The description of one worker of a job.
+class ShuffleConfig(AgentConfig):
+    """The config of one worker of a job.
 
     workers: all of them, and the master, if there is one, as the last. bits: length of bit strings. fragment_bytes:
     of every packet. sizes_bytes: of every sample that the worker meets. stored: what it holds at first; keep: what it

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from gradbed.formats.addresses import MulticastAddress
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
 from gradbed.hosts.compressors.methods import parsed
 from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from gradbed.common.errors import UserError
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.formats.aggregation import DIRECT, MAX_WORKERS, Designation
-from gradbed.hosts.agents.description import AgentAddress
+from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
 
 
@@ -70,7 +70,7 @@ class AggregationJob(CollectiveJob):
 
     @cached_property
     def paths(self) -> tuple[int, ...]:
-        """Numbers of the paths that fragments take (gradbed.hosts.systems.aggregation.description)."""
+        """Numbers of the paths that fragments take (gradbed.hosts.systems.aggregation.config)."""
         return aggregation_paths(self.designations)
 
     def designations_of(self, worker: int) -> tuple[Designation, ...]:

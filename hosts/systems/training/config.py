@@ -1,5 +1,5 @@
 """What the agents of a training job are told. The job is a file that all ranks of a machine read once: with all
-ranks' addresses in the description of each, 1,024 ranks would be told a million of them."""
+ranks' addresses in the config of each, 1,024 ranks would be told a million of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.description import AgentAddress, Description, parse_description
+from gradbed.hosts.agents.config import AgentAddress, AgentConfig, parse_config
 from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
 from gradbed.hosts.collectives.schedule import Operation
@@ -17,7 +17,7 @@ from gradbed.hosts.systems.training.collectives.algorithms import Rule
 from gradbed.hosts.systems.training.source import Source
 
 
-class Delay(Description):
+class Delay(AgentConfig):
     """The delay of one rank.
 
     slowdown: so many times as long it computes. begins_after_ns: so much later than the others.
@@ -27,7 +27,7 @@ class Delay(Description):
     begins_after_ns: int = Field(default=0, ge=0)
 
 
-class JobStream(Description):
+class JobStream(AgentConfig):
     """Switches that carry out an operation of a group. number: of the stream, at each of its ends. ends: by rank."""
 
     operation: Operation
@@ -36,7 +36,7 @@ class JobStream(Description):
     ends: dict[int, StreamOptions]
 
 
-class TrainingJob(Description):
+class TrainingJob(AgentConfig):
     """ranks: where each lives. racks: by rank, the number of the switch that its host hangs on. first_pair: number of
     the first queue pair. rules: how collectives are done, before those that come with the system. streams: what
     switches do of them, if a collective is of so many bytes (streams_from_bytes). contents: whether values are really
@@ -57,14 +57,14 @@ class TrainingJob(Description):
     timeline: tuple[int, ...] = ()
 
 
-class ServerDescription(Description):
+class ServerConfig(AgentConfig):
     """A host that adds up what switches could not. address: its own. streams: its ends, by their numbers."""
 
     address: AgentAddress
     streams: dict[int, StreamOptions]
 
 
-class RankDescription(Description):
+class RankConfig(AgentConfig):
     """file: a TrainingJob as JSON."""
 
     file: Path
@@ -75,6 +75,6 @@ class RankDescription(Description):
 def read_job(file: Path) -> TrainingJob:
     """UserError if it cannot be read."""
     try:
-        return parse_description(TrainingJob, file.read_bytes())
+        return parse_config(TrainingJob, file.read_bytes())
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}") from None

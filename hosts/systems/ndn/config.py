@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from gradbed.formats.addresses import Mac
 from gradbed.formats.ndn import job_component
-from gradbed.hosts.agents.description import Description
+from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.learning.fragments import fragment_count
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.hosts.learning.workload import gradient_values
@@ -24,7 +24,7 @@ Exchange = Literal["push", "pull", "unicast"]
 each pair of peers, and a copy of the Data for each subscriber."""
 
 
-class NdnJob(Description):
+class NdnJob(AgentConfig):
     """A job as all its peers know it. Times in microseconds of the agents' clock."""
 
     training: str
@@ -86,7 +86,7 @@ class NdnJob(Description):
         return fragment_count(self.values, self.lanes)
 
 
-class PeerDescription(Description):
+class PeerConfig(AgentConfig):
     """A peer that trains. slowness: it computes every gradient so many times."""
 
     job: NdnJob
@@ -95,7 +95,7 @@ class PeerDescription(Description):
     slowness: int = Field(default=1, ge=1)
 
 
-class ObserverDescription(Description):
+class ObserverConfig(AgentConfig):
     """A host that receives all gradients and publishes none. It subscribes at join_us, and leaves at leave_us (None:
     when training is over), both counted from the beginning."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from gradbed.formats.addresses import Mac
-from gradbed.hosts.agents.description import AgentAddress, Description
+from gradbed.hosts.agents.config import AgentAddress, AgentConfig
 from gradbed.hosts.traffic.replay import Replay
 
 MAX_SOURCES = 1 << 15
@@ -23,7 +23,7 @@ def _hexadecimal(text: str) -> str:
     return text
 
 
-class Arrivals(Description):
+class Arrivals(AgentConfig):
     """The process by which packets are sent, or flows begin, at a given mean rate.
 
     constant: at equal distances, from a random time on. poisson: exponentially distributed distances. on-off: at
@@ -37,7 +37,7 @@ class Arrivals(Description):
     bursts: Literal["constant", "exponential"] = "exponential"
 
 
-class Sizes(Description):
+class Sizes(AgentConfig):
     """The sizes of what arrives: frames, or flows of many frames (hosts/traffic/sizes.py).
 
     frame_bytes: of whole Ethernet frames without FCS. fixed: all are so long. uniform: from least_bytes to that.
@@ -52,7 +52,7 @@ class Sizes(Description):
     most_flow_bytes: int | None = Field(default=None, ge=1)
 
 
-class TrafficStream(Description):
+class TrafficStream(AgentConfig):
     """A stream from one host to another.
 
     rate_bps: of frames, the mean. packets: it ends after so many (flows: of them).
@@ -72,7 +72,7 @@ class TrafficStream(Description):
     headers: tuple[Annotated[str, AfterValidator(_hexadecimal)], ...] | None = None
 
 
-class EndpointDescription(Description):
+class EndpointConfig(AgentConfig):
     """A host that sends its streams, and receives what comes for it.
 
     source: its number in packets, another for each host. link_rate_bps: flows are sent one after the other at this
@@ -101,7 +101,7 @@ class EndpointDescription(Description):
     replay: Replay | None = None
 
     @model_validator(mode="after")
-    def _ends(self) -> EndpointDescription:
+    def _ends(self) -> EndpointConfig:
         if self.duration_us is None and any(stream.packets is None for stream in self.streams):
             raise ValueError("streams that do not end after so many packets need a duration")
         return self

@@ -1,4 +1,4 @@
-"""Agents' descriptions: values of types of their own, checked on the way in, and the addresses in them."""
+"""Configs of agents, which are checked before an agent starts, and the addresses in them."""
 
 from __future__ import annotations
 
@@ -15,27 +15,32 @@ from gradbed.topo.graph import Host, Topology
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Description(BaseModel):
-    """A value that does not change, and without fields that nobody knows."""
+class AgentConfig(BaseModel):
+    """An agent's config, or a value in one: frozen, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def parse_description(model: type[Model], description: Any) -> Model:
-    """Check a description: JSON text, a decoded JSON object, or such a value itself, which many agents may share.
+def parse_config(model: type[Model], config: Any) -> Model:
+    """Return a checked config.
 
-    Raises UserError with one line.
+    Args:
+        model: The config's type.
+        config: JSON text, a decoded JSON object, or such a value itself, which many agents may share.
+
+    Raises:
+        UserError: a field is wrong.
     """
-    if isinstance(description, BaseModel) and not isinstance(description, model):
-        description = description.model_dump(mode="json")
+    if isinstance(config, BaseModel) and not isinstance(config, model):
+        config = config.model_dump(mode="json")
     try:
-        if isinstance(description, (str, bytes)):
-            return model.model_validate_json(description)
-        return model.model_validate(description)
+        if isinstance(config, (str, bytes)):
+            return model.model_validate_json(config)
+        return model.model_validate(config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "as a whole"
-        raise UserError(f"description, {where}: {in_words(first)}") from None
+        raise UserError(f"config, {where}: {in_words(first)}") from None
 
 
 # ---- Addresses ----
@@ -44,7 +49,7 @@ def parse_description(model: type[Model], description: Any) -> Model:
 Address = TypeVar("Address", bound="AgentAddress")
 
 
-class AgentAddress(Description):
+class AgentAddress(AgentConfig):
     """The address of an agent.
 
     gateway_mac: of the edge switch, to which all its frames go; on_link: frames to other agents go by their own MAC
