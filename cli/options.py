@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin
 import typer
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.options import ModelOption, described
+from gradbed.experiments.configuration.options import DEFAULT_PANEL, LAST_PANELS, ModelOption, described
 
 if TYPE_CHECKING:
     from gradbed.experiments.engine.observer import TrialObserver
@@ -40,10 +40,12 @@ Scale = Annotated[
     float | None,
     typer.Option(
         callback=within(0.001, 1.0),
-        help="Emulated over nominal link rate, 0.001 to 1, instead of this machine's factor (real clock).",
+        help="Ratio of emulated to nominal link rate, 0.001 to 1 (real clock; default: by gradbed calibrate).",
     ),
 ]
-Clock = Annotated[Literal["real", "virtual"] | None, typer.Option(help="Clock to run on, instead of the study's.")]
+Clock = Annotated[
+    Literal["real", "virtual"] | None, typer.Option(help="Clock: real or virtual (default: as the study file says).")
+]
 Jobs = Annotated[
     int | None,
     typer.Option(
@@ -60,23 +62,24 @@ Threads = Annotated[
     int,
     typer.Option(
         callback=within(1),
-        help="Number of threads that simulate a large network (virtual clock); results are the same.",
+        help="Number of simulation threads (virtual clock); results do not depend on it.",
     ),
 ]
 Live = Annotated[
-    bool, typer.Option("--live", help="Show the network in a page of this machine while it runs (docs/live.md).")
+    bool, typer.Option("--live", help="Show the running network on a web page of this machine (docs/live.md).")
 ]
 LivePaused = Annotated[
-    bool, typer.Option("--live-paused", help="As --live; the virtual clock waits at the start for the page's run.")
+    bool,
+    typer.Option(
+        "--live-paused", help="As --live, paused at the start until you press run on the page (virtual clock)."
+    ),
 ]
 Output = Annotated[Path, typer.Option(help="Folder for results.")]
 Seed = Annotated[int, typer.Option(callback=within(0, 2**31 - 1), help="Random seed.")]
 
 Pcap = Annotated[
     str | None,
-    typer.Option(
-        help="What to capture, as files for Wireshark: links (A-B) and hosts, with commas between, or all links."
-    ),
+    typer.Option(help="Capture packets into pcap files: links (A-B) and hosts with commas between, or all."),
 ]
 
 Include = Annotated[
@@ -115,19 +118,27 @@ def observed(live: bool, paused: bool, scheduler: str | None = None) -> Abstract
 
 
 def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
-    """Return options as keyword parameters of a typer command, None where an option is not given."""
+    """Return options as keyword parameters of a typer command, None where an option is not given.
+
+    They are sorted by panel, as help lists them.
+    """
     made = []
-    for option in options:
+    for option in sorted(options, key=lambda each: _place(each.panel)):
         kind = str if get_origin(option.kind) is Literal else option.kind
-        shown = _shown(option.default)
         info: Any
         if option.is_argument:
             name = option.flag.removeprefix("--").replace("-", "_").upper()
-            info = typer.Argument(metavar=f"[{name}]", help=described(option), show_default=shown if shown else False)
+            info = typer.Argument(metavar=f"[{name}]", help=_help(option), show_default=False)
         else:
             # What is on by default, here or in another system, can be switched off.
             names = f"{option.flag}/--no-{option.flag.removeprefix('--')}" if kind is bool else option.flag
-            info = typer.Option(names, help=described(option), show_default=shown if shown else False)
+            info = typer.Option(
+                names,
+                help=_help(option),
+                show_default=False,
+                rich_help_panel=option.panel,
+                hidden=option.is_advanced,
+            )
         made.append(
             inspect.Parameter(
                 option.parameter,
@@ -136,7 +147,52 @@ def parameters(options: list[ModelOption]) -> list[inspect.Parameter]:
                 annotation=Annotated[kind | None, info],
             )
         )
+    if any(option.is_advanced for option in options):
+        made.append(_help_all())
     return made
+
+
+def _place(panel: str) -> int:
+    """Return where a panel stands in the help: the workload first, then what other models add, then the network."""
+    if panel in LAST_PANELS:
+        return 2 + LAST_PANELS.index(panel)
+    return int(panel != DEFAULT_PANEL)
+
+
+def _help(option: ModelOption) -> str:
+    """Return the text of an option with its default, which saves the line that typer would make of it."""
+    shown = _shown(option.default)
+    words = described(option)
+    # A text that says itself what holds where nothing is given.
+    return words if not shown or "(default" in words else f"{words.removesuffix('.')} (default: {shown})."
+
+
+HELP_ALL = "help_all"
+"""Parameter of `--help-all`."""
+
+
+def _help_all() -> inspect.Parameter:
+    """Return the option that prints the help with all its options."""
+    info = typer.Option(
+        "--help-all",
+        is_eager=True,
+        expose_value=False,
+        callback=_print_all,
+        show_default=False,
+        help="Show all options and exit; --help leaves out those that are seldom needed.",
+    )
+    return inspect.Parameter(
+        HELP_ALL, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, info]
+    )
+
+
+def _print_all(context: typer.Context, is_asked: bool) -> None:
+    if not is_asked:
+        return
+    for parameter in context.command.params:
+        parameter.hidden = False  # type: ignore[attr-defined]
+    typer.echo(context.get_help())
+    raise typer.Exit
 
 
 def parameters_of(function: Callable[..., int]) -> list[inspect.Parameter]:
@@ -154,6 +210,7 @@ def with_parameters(function: Callable[..., int], more: list[inspect.Parameter])
 
     @functools.wraps(function)
     def command(**values: Any) -> int:
+        values.pop(HELP_ALL, None)
         return function(**values)
 
     signature = [*more, *kept]
@@ -165,6 +222,10 @@ def with_parameters(function: Callable[..., int], more: list[inspect.Parameter])
 def _shown(default: Any) -> str:
     if default is None or default == ():
         return ""
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    if isinstance(default, float):
+        return f"{default:g}" if default < 1e6 else f"{default:,.0f}"
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 

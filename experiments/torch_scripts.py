@@ -32,7 +32,7 @@ class ScriptSection(Section):
     """Of a workload: a script, once in each worker's host, that trains with the hook of gradbed.hosts.torch_hook."""
 
     kind: Literal["script"] = "script"
-    path: Path = option(Path(), "The script.", name="script")
+    path: Path = option(Path(), "PyTorch script that every worker runs (--workload script).", name="script")
     arguments: tuple[str, ...] = Field(default=(), json_schema_extra={"option": False})
 
 

@@ -113,7 +113,8 @@ def _help_with_negatives_in_texts(command: Any, *arguments: Any) -> None:
     """
     flags = [(each, each.secondary_opts, each.help) for each in command.params if each.secondary_opts]
     for flag, negatives, text in flags:
-        flag.help = f"{text or ''} {', '.join(negatives)}: off.".strip()
+        if "(default: off)" not in (text or ""):
+            flag.help = f"{text or ''} {', '.join(negatives)}: off.".strip()
         flag.secondary_opts = []
     try:
         _HELP(command, *arguments)

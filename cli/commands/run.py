@@ -8,19 +8,28 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 from gradbed.cli import layers, options
 from gradbed.cli.commands import ListedGroup
-from gradbed.cli.options import every_option, meant, parameters, with_parameters
+from gradbed.cli.options import HELP_ALL, every_option, meant, parameters, with_parameters
 from gradbed.common.errors import UserError
-from gradbed.experiments.configuration.options import ModelOption, complaint, model_options, nested
+from gradbed.experiments.configuration.options import (
+    RUN_AND_OUTPUT,
+    ModelOption,
+    complaint,
+    model_options,
+    nested,
+)
 from gradbed.experiments.systems import find_system, system_help, systems
 
 LAYERS = ("run", "study")
 """Of cli/layers.py, which one trial takes."""
+
+ADVANCED = ("scale", "live_paused", "threads")
+"""Options that all systems have and that only `--help-all` lists."""
 
 STUDY_SUFFIXES = (".yaml", ".yml")
 
@@ -178,7 +187,15 @@ def record_torch(
 
 def _command(name: str, callback: Callable[..., int]) -> Any:
     info = CommandInfo(name=name, callback=layers.needing(callback, LAYERS, network=False))
-    return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
+    command = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
+    for parameter in command.params:
+        if isinstance(parameter, TyperOption) and parameter.name not in (HELP_ALL, "help"):
+            parameter.rich_help_panel = parameter.rich_help_panel or RUN_AND_OUTPUT
+            parameter.hidden = parameter.hidden or parameter.name in ADVANCED
+            if parameter.show_default and parameter.default is not None and not parameter.is_flag:
+                parameter.help = f"{(parameter.help or '').removesuffix('.')} (default: {parameter.default})."
+                parameter.show_default = False
+    return command
 
 
 def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:

@@ -45,11 +45,11 @@ def _up(
         ),
     ] = None,
     program: Annotated[
-        Path | None, typer.Option(help="A P4 program of your own for every switch, in place of gradbed's.")
+        Path | None, typer.Option(help="Your own P4 program for every switch, in place of gradbed's.")
     ] = None,
     entries: Annotated[
         list[Path] | None,
-        typer.Option(help="What its tables hold: .yaml, .py (docs/entries.md); may be given several times."),
+        typer.Option(help="Table entries of the program: .yaml or .py (docs/entries.md); may be repeated."),
     ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Reload program and entries when their files change.")
@@ -57,22 +57,22 @@ def _up(
     controller: Annotated[
         str | None,
         typer.Option(
-            help="Leave the switches, once program and entries are in, to this command (a P4Runtime client), which "
-            "is told their addresses in its environment; 'none': to whoever connects."
+            help="Command of your own controller (a P4Runtime client), started once program and entries are "
+            "installed, with the switches' addresses in its environment; none: any client may connect."
         ),
     ] = None,
     seed: options.Seed = 1,
     rest_port: Annotated[int, typer.Option(help="Port of the REST interface on 127.0.0.1; 0 picks one.")] = 8080,
     p4runtime_address: Annotated[
-        str | None, typer.Option(help="HOST:PORT where P4Runtime is served to clients outside the network, too.")
+        str | None, typer.Option(help="HOST:PORT for P4Runtime clients outside the network (default: none).")
     ] = None,
     p4runtime_cert: Annotated[
-        Path | None, typer.Option(help="PEM file of that server's certificate, for TLS.")
+        Path | None, typer.Option(help="PEM file of the P4Runtime server's TLS certificate.")
     ] = None,
-    p4runtime_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    p4runtime_key: Annotated[Path | None, typer.Option(help="PEM file of the certificate's private key.")] = None,
     p4runtime_client_ca: Annotated[
         Path | None,
-        typer.Option(help="PEM file of CA certificates: clients need a certificate of one of these authorities."),
+        typer.Option(help="PEM file of the CA certificates that sign client certificates (mutual TLS)."),
     ] = None,
     pcap: options.Pcap = None,
     live: options.Live = False,

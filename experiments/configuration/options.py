@@ -16,6 +16,13 @@ from pydantic_core import PydanticUndefined
 from gradbed.common.errors import UserError
 from gradbed.common.problems import in_words
 
+DEFAULT_PANEL = "Workload"
+"""Heading in the help for fields of models that name no `panel`."""
+FAULTS = "Faults"
+RUN_AND_OUTPUT = "Run and output"
+LAST_PANELS = ("Network", "Switches", "Transport", FAULTS, RUN_AND_OUTPUT)
+"""Headings that come after those of the workload, in this order."""
+
 
 @dataclass(frozen=True)
 class ModelOption:
@@ -31,6 +38,10 @@ class ModelOption:
     """Whether its value is words with commas between them."""
     is_argument: bool = False
     """Whether it stands on the command line without a flag."""
+    panel: str = DEFAULT_PANEL
+    """Heading in the help under which it is listed."""
+    is_advanced: bool = False
+    """Whether only `--help-all` lists it."""
 
     @property
     def parameter(self) -> str:
@@ -48,7 +59,7 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
         defaults: defaults in place of the models', by dotted path.
     """
     found: dict[str, ModelOption] = {}
-    for path, field in _leaves(model, ()):
+    for path, field, panel, above in _leaves(model, (), DEFAULT_PANEL, ""):
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         name = str(extra.get("option") or (path[-2] if path[-1] == "kind" else path[-1]))
         is_repeated = extra.get("repeated") is True
@@ -68,10 +79,12 @@ def model_options(model: type[BaseModel], defaults: Mapping[str, Any]) -> list[M
             path,
             flag,
             kind,
-            field.description or "",
+            field.description or (above if path[-1] == "kind" else ""),
             default,
             not is_repeated and _is_list(field.annotation),
             extra.get("argument") is True,
+            str(extra.get("panel") or panel),
+            extra.get("advanced") is True,
         )
     return list(found.values())
 
@@ -100,16 +113,26 @@ def _joined(first: Any, second: Any) -> Any:
     return first
 
 
-def _leaves(model: type[BaseModel], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+def _leaves(
+    model: type[BaseModel], above: tuple[str, ...], panel: str, description: str
+) -> Iterator[tuple[tuple[str, ...], FieldInfo, str, str]]:
+    """Yield path, field, panel, and the description of the model around it, for every field that holds no model.
+
+    A model without a panel has that of the one around it.
+    """
+    panel = getattr(model, "panel", None) or panel
     for name, field in model.model_fields.items():
         inner = [
             each for each in _members(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)
         ]
         if inner and get_origin(field.annotation) not in (dict, tuple, list):
             for each in inner:
-                yield from _leaves(each, (*above, name))
+                for path, leaf, own, words in _leaves(each, (*above, name), panel, field.description or ""):
+                    # The option that chooses a member of a union stands beside the union, not among the member's.
+                    is_tag = len(inner) > 1 and path == (*above, name, "kind")
+                    yield path, leaf, panel if is_tag else own, words
         else:
-            yield (*above, name), field
+            yield (*above, name), field, panel, description
 
 
 def _members(annotation: Any) -> list[Any]:

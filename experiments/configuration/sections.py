@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import FAULTS, RUN_AND_OUTPUT
 from gradbed.experiments.scale import Scale
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.topo.addressing import Addressing, addressed
@@ -31,6 +32,8 @@ def option(
     name: str | None = None,
     argument: bool = False,
     repeated: bool = False,
+    panel: str | None = None,
+    advanced: bool = False,
     **limits: Any,
 ) -> Any:
     """Return a field of a section that is also an option of `gradbed run`.
@@ -40,8 +43,10 @@ def option(
     Args:
         argument: whether it stands on the command line without a flag.
         repeated: whether it may be given several times.
+        panel: heading in the help; default: the section's.
+        advanced: whether only `--help-all` lists it.
     """
-    flags = {"option": name, "argument": argument, "repeated": repeated}
+    flags = {"option": name, "argument": argument, "repeated": repeated, "panel": panel, "advanced": advanced}
     extra: dict[str, Any] = {key: value for key, value in flags.items() if value}
     return Field(default=default, description=description, json_schema_extra=extra or None, **limits)
 
@@ -51,13 +56,25 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    panel: ClassVar[str | None] = None
+    """Heading in the help for the section's options; None: that of the section around it."""
+
 
 class SwitchProgramsSection(Section):
     """Compiler and runtime of the P4 programs."""
 
-    model: Literal["gradbed", "bmv2"] = option("gradbed", "What runs the P4 switches.", name="switch")
+    panel: ClassVar[str | None] = "Switches"
+
+    model: Literal["gradbed", "bmv2"] = option(
+        "gradbed",
+        "Software switch that runs the P4 programs: gradbed or bmv2 (real clock).",
+        name="switch",
+        advanced=True,
+    )
     compiler: Literal["gradbed", "p4c"] | None = option(
-        None, "Compiler of the P4 programs; default: for bmv2 p4c, where it is installed, else gradbed."
+        None,
+        "Compiler of the P4 programs: gradbed or p4c (default: p4c for bmv2 if it is installed, else gradbed).",
+        advanced=True,
     )
 
 
@@ -97,23 +114,40 @@ def _none_for_zero(value: object) -> object:
 class LinkSection(Section):
     """Attributes of every link, in both directions (gradbed.topo.link.LinkModel); nominal."""
 
+    panel: ClassVar[str | None] = "Network"
+
     rate_mbps: Annotated[float | None, BeforeValidator(_none_for_zero)] = option(
-        100.0, "Rate of every link in Mbit/s; 0 (in a study null) is unlimited.", gt=0
+        100.0, "Rate of every link in Mbit/s; 0 (null in a study file) is unlimited.", gt=0
     )
-    delay_us: int = option(50, "Propagation delay of every link.", ge=0)
-    loss: float = option(0.0, "Probability that a link drops a packet.", ge=0, lt=1)
-    duplicate: float = option(0.0, "Probability that a link delivers a packet twice.", ge=0, lt=1)
+    delay_us: int = option(50, "Propagation delay of every link in us.", ge=0)
+    loss: float = option(0.0, "Probability that a link drops a packet.", ge=0, lt=1, panel=FAULTS)
+    duplicate: float = option(
+        0.0, "Probability that a link delivers a packet twice.", ge=0, lt=1, panel=FAULTS, advanced=True
+    )
     bit_error_rate: float = option(
-        0.0, "Probability that a bit arrives wrong; the frame is thrown away then.", ge=0, lt=1
+        0.0,
+        "Bit error rate of every link; a frame with an error is dropped by its receiver.",
+        ge=0,
+        lt=1,
+        panel=FAULTS,
+        advanced=True,
     )
-    queue_packets: int = option(1000, "Packets that may wait for a link.", ge=1)
-    jitter_us: int = option(0, "Largest deviation of the delay in either direction.", ge=0)
-    reorder: bool = option(False, "Deliver packets with a shorter delay earlier (reordering).")
+    queue_packets: int = option(1000, "Size of every egress queue in packets; tail drop beyond it.", ge=1)
+    jitter_us: int = option(
+        0, "Jitter: largest deviation of the propagation delay in us.", ge=0, panel=FAULTS, advanced=True
+    )
+    reorder: bool = option(False, "Let jitter reorder packets.", panel=FAULTS, advanced=True)
     pfc_xoff_bytes: int = option(
-        0, "PFC: buffered bytes of a priority from a link above which a switch pauses it (XOFF); 0: no PFC.", ge=0
+        0,
+        "PFC threshold XOFF in bytes: a switch pauses a link's priority when it buffers more than this; 0: no PFC.",
+        ge=0,
+        advanced=True,
     )
     pfc_xon_bytes: int | None = option(
-        None, "PFC: buffered bytes at which it resumes (XON); default: half of XOFF.", ge=0
+        None,
+        "PFC threshold XON in bytes: the paused priority resumes at this many (default: half of XOFF).",
+        ge=0,
+        advanced=True,
     )
 
     @model_validator(mode="after")
@@ -131,7 +165,11 @@ class LinkSection(Section):
 class TopologySection(Section):
     """A topology and its links."""
 
-    kind: str = option("fat-tree:4", f"{', '.join(map(usage, GENERATORS))}.")
+    panel: ClassVar[str | None] = "Network"
+
+    kind: str = option(
+        "fat-tree:4", f"Topology: a file (docs/topologies.md), or one of {', '.join(map(usage, GENERATORS))}."
+    )
     link: LinkSection = LinkSection()
     tiers: dict[str, LinkOverride] = Field(default_factory=dict)
     """Overrides by class of link.
@@ -172,8 +210,9 @@ class AddressedTopologySection(TopologySection):
 
     addressing: Addressing | None = option(
         None,
-        "l3: hosts send to their gateway's MAC address; l2: they are of one subnet, and send to each other's "
-        "(default: l3; of files, theirs).",
+        "Addressing of hosts: l3 (a subnet for each, with a gateway) or l2 (one subnet); default: l3, or what the "
+        "topology file says.",
+        advanced=True,
     )
 
     def build(self, scale: Scale) -> Topology:
@@ -223,14 +262,26 @@ class SampleOrder:
 class SamplesSection(Section):
     """Sampling, as part of a system's configuration."""
 
+    panel: ClassVar[str | None] = RUN_AND_OUTPUT
+
     interval_us: int | None = option(
-        None, "Sampling interval of queues, links and registers.", name="sample_us", ge=1
+        None,
+        "Sampling interval of queues, links and registers in us (default: no samples).",
+        name="sample_us",
+        ge=1,
+        advanced=True,
     )
     links: tuple[str, ...] = option(
-        (), "Links to sample, as SENDER-RECEIVER, such as e1-h1 (default: all).", name="sample_links"
+        (),
+        "Link directions to sample, SENDER-RECEIVER with commas between, such as e1-h1,h1-e1 (default: all).",
+        name="sample_links",
+        advanced=True,
     )
     registers: tuple[str, ...] = option(
-        (), "Registers to sample: NAME, or SWITCH:NAME of one switch.", name="sample_registers"
+        (),
+        "Registers to sample: NAME, or SWITCH:NAME for one switch, with commas between.",
+        name="sample_registers",
+        advanced=True,
     )
 
     def order(self, topology: Topology, scale: Scale) -> SampleOrder | None:
@@ -274,7 +325,7 @@ class SyntheticGradients(Section):
     """Random gradients of `values` int32 each, to load the network without learning."""
 
     kind: Literal["synthetic"] = "synthetic"
-    values: int = option(35_200, "int32 values of a gradient.", ge=1)
+    values: int = option(35_200, "Number of int32 values in a synthetic gradient.", ge=1)
 
     def settings(self, rounds: int, seed: int) -> SyntheticSettings:
         return SyntheticSettings(values=self.values, rounds=rounds, seed=seed)
@@ -284,9 +335,11 @@ class TrainedGradients(Section):
     """Gradients of a classifier of the digits data set (hosts/learning)."""
 
     kind: Literal["training"] = "training"
-    hidden_units: int = option(64, "Hidden units of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(32, "Samples of each worker per round.", ge=1)
-    learning_rate: float = option(0.5, "Learning rate of stochastic gradient descent.", gt=0)
+    hidden_units: int = option(
+        64, "Number of hidden units of the trained classifier; 0: a linear classifier.", ge=0, le=65536, advanced=True
+    )
+    batch_samples: int = option(32, "Batch size of each worker in samples.", ge=1, advanced=True)
+    learning_rate: float = option(0.5, "Learning rate of stochastic gradient descent.", gt=0, advanced=True)
 
     def settings(self, rounds: int, seed: int, exponent: int | None = None) -> TrainingSettings:
         """Return the learning settings; `exponent` is that of TrainingSettings."""
@@ -306,5 +359,6 @@ def _synthetic_unless_said(workload: Any) -> Any:
     return workload
 
 
+GRADIENTS_HELP = "Gradients: synthetic (random values) or training (of a classifier that learns the digits data set)."
 SYNTHETIC_UNLESS_SAID = BeforeValidator(_synthetic_unless_said)
 """Validator of a union of workloads: one without a kind is synthetic."""

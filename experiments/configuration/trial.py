@@ -11,25 +11,46 @@ from typing_extensions import TypeVar
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.configuration.faults import TEXT, Fault, LinkChange, check_faults, fault_of_text
-from gradbed.experiments.configuration.sections import Section, SwitchProgramsSection, TopologySection, option
+from gradbed.experiments.configuration.options import FAULTS, RUN_AND_OUTPUT
+from gradbed.experiments.configuration.sections import (
+    Section,
+    SwitchProgramsSection,
+    TopologySection,
+    option,
+)
 from gradbed.experiments.scale import Scale
 from gradbed.topo.files import topology_file
 
 Clock = Literal["real", "virtual"]
+CLOCK_HELP = "Clock: real (Mininet, needs root) or virtual (simulated time in one process)."
 
 
 class TimingSection(Section):
     """Times of hosts and controllers besides those of links, in nominal microseconds."""
 
     receive_coalescing_us: int = option(
-        0, "Interrupt coalescing: delay from the first arrival to a NIC's notification (ethtool -C rx-usecs).", ge=0
+        0,
+        "Interrupt coalescing: delay in us from a packet's arrival to the NIC's interrupt (ethtool -C rx-usecs).",
+        ge=0,
+        panel="Network",
+        advanced=True,
     )
-    compute_us: float = option(0.0, "Compute time per iteration in microseconds (a minimum on the real clock).", ge=0)
+    compute_us: float = option(
+        0.0, "Compute time per iteration in us (a minimum on the real clock).", ge=0, panel="Workload"
+    )
     compute_distribution: Literal["constant", "exponential"] = option(
         "constant",
-        "Distribution of the compute time with mean compute_us: constant, or exponential (random by the run's seed).",
+        "Distribution of the compute time, with mean --compute-us: constant or exponential.",
+        panel="Workload",
+        advanced=True,
     )
-    control_delay_us: int = option(0, "One-way delay between controller and switches (virtual clock).", ge=0)
+    control_delay_us: int = option(
+        0,
+        "One-way delay between controller and switches in us (virtual clock).",
+        ge=0,
+        panel="Network",
+        advanced=True,
+    )
 
 
 class TrialConfiguration(Section):
@@ -40,13 +61,14 @@ class TrialConfiguration(Section):
 
     topology: TopologySection = Field(default_factory=TopologySection)
     program: SwitchProgramsSection = SwitchProgramsSection()
-    clock: Clock = option("real", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    clock: Clock = option("real", CLOCK_HELP, panel=RUN_AND_OUTPUT)
     timing: TimingSection = Field(default_factory=TimingSection)
     faults: tuple[Fault, ...] = option(
         (),
-        f"{TEXT}: what happens at a time, such as link-down:e1-a1@20 (docs/experiments.md, Faults).",
+        f"Fault to inject at a time in ms, {TEXT}, such as link-down:e1-a1@20; may be repeated (docs/faults.md).",
         name="fault",
         repeated=True,
+        panel=FAULTS,
     )
 
     @field_validator("faults", mode="before")

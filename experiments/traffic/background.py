@@ -28,10 +28,18 @@ class BackgroundSection(Section):
     """Workers of a training whose gradients share the links with the traffic."""
 
     workers: tuple[str, ...] = option(
-        (), "Hosts that sum gradients by ring all-reduce beside the traffic, or all.", name="background"
+        (),
+        "Background hosts that run ring all-reduce beside the traffic: names with commas between, or all.",
+        name="background",
+        advanced=True,
     )
     values: int = option(
-        10_000, "Number of values of the background's gradients.", name="background_values", ge=2, le=1 << 22
+        10_000,
+        "Number of values in a gradient of the background hosts.",
+        name="background_values",
+        ge=2,
+        le=1 << 22,
+        advanced=True,
     )
 
 

@@ -18,37 +18,46 @@ class TrafficSection(Section):
 
     pattern: str = option(
         "all-to-all",
-        "Who sends to whom: all-to-all, permutation, stride:N, pairs, incast[:N], hotspot[:SHARE].",
+        "Traffic pattern: all-to-all, permutation, stride:N, pairs, incast[:N] or hotspot[:SHARE].",
         name="traffic",
     )
-    within: Within = option("anywhere", "Pairs of one rack or pod alone, or of different ones.")
+    within: Within = option(
+        "anywhere", "Restrict sender-receiver pairs: anywhere, within or across racks or pods.", advanced=True
+    )
     matrix: Path | None = option(
-        None, "Rates of pairs in Mbit/s (CSV), in place of a pattern.", name="traffic_matrix"
+        None, "Traffic matrix in place of a pattern: a CSV file of rates in Mbit/s.", name="traffic_matrix"
     )
     load: float | None = option(
         None,
-        "Load offered to the busiest link of a host, as a fraction of its rate (default: 0.5; of a matrix its own).",
+        "Offered load of the busiest host link, as a fraction of its rate (default: 0.5, or what the matrix says).",
         gt=0,
         le=10,
     )
     transport: Literal["udp", "tcp", "iperf3"] = option(
-        "udp", "udp: datagrams with time stamps; tcp, iperf3: the kernel's (real clock)."
+        "udp",
+        "Transport of the traffic: udp (datagrams with timestamps), or tcp or iperf3 (the kernel's; real clock).",
+        panel="Transport",
     )
     arrivals: ArrivalKind = option("poisson", "Arrival process of packets or flows.")
-    on_us: float = option(1000.0, "Mean burst of on-off traffic.", gt=0)
-    off_us: float = option(1000.0, "Mean pause of on-off traffic.", ge=0)
+    on_us: float = option(1000.0, "Mean burst length of on-off traffic in us.", gt=0, advanced=True)
+    off_us: float = option(1000.0, "Mean idle time of on-off traffic in us.", ge=0, advanced=True)
     bursts: Literal["constant", "exponential"] = option(
-        "exponential", "Lengths of bursts and pauses; constant: all hosts at the same times."
+        "exponential",
+        "Distribution of burst lengths and idle times: exponential, or constant (synchronised hosts).",
+        advanced=True,
     )
     sizes: Literal["fixed", "uniform", "exponential", "web-search", "data-mining"] = option(
-        "fixed", "Of frames: fixed, uniform, exponential; of flows, as published: web-search, data-mining."
+        "fixed",
+        "Frame sizes: fixed, uniform or exponential; or flow sizes: web-search (DCTCP) or data-mining (VL2).",
     )
-    frame_bytes: int = option(1000, "Frame size without FCS: fixed size, mean or maximum.", ge=64, le=9234)
-    most_flow_kbytes: int | None = option(None, "Size to which longer flows are cut.", ge=1)
-    flows: int = option(1, "Number of 5-tuples of each pair, which take turns.", ge=1, le=16384)
-    packets: int | None = option(None, "Total number of packets (or flows), in place of a duration.", ge=1)
-    duration_ms: float = option(100.0, "Duration of sending.", gt=0)
-    warm_up_ms: float = option(0.0, "Warm-up time, whose packets are not measured.", ge=0)
+    frame_bytes: int = option(
+        1000, "Frame size in bytes without FCS: the fixed size, the mean or the maximum.", ge=64, le=9234
+    )
+    most_flow_kbytes: int | None = option(None, "Maximum flow size in kB; longer flows are cut.", ge=1, advanced=True)
+    flows: int = option(1, "Number of flows (5-tuples) of each pair.", ge=1, le=16384)
+    packets: int | None = option(None, "Total number of packets (or flows) to send, in place of a duration.", ge=1)
+    duration_ms: float = option(100.0, "Duration of the traffic in ms.", gt=0)
+    warm_up_ms: float = option(0.0, "Warm-up time in ms, left out of all metrics.", ge=0)
 
     @model_validator(mode="after")
     def _fits(self) -> TrafficSection:

@@ -161,7 +161,7 @@ CONGESTION_CONTROLS: Mapping[str, WindowControl] = {
 }
 """By name."""
 CONGESTION_CONTROL_HELP = (
-    f"Of the window: {', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or a plug-in's."
+    f"Congestion control: {', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or one of a plug-in."
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from gradbed.controller.systems.aggregation.placement.options import (
     placement_names,
 )
 from gradbed.experiments.configuration.sections import (
+    GRADIENTS_HELP,
     SYNTHETIC_UNLESS_SAID,
     Section,
     SyntheticGradients,
@@ -37,28 +38,47 @@ They are the parameter server alone, ring all-reduce among the workers, and all-
 class AggregationSwitchesSection(Section):
     """Selection of the switches that sum, and their limits."""
 
-    placement: PlacementName = option("greedy", f"Which switches sum: {', '.join(placement_names())}.")
-    programmable: int = option(1, "Largest number of switches that sum, besides the servers' ToRs (M).", ge=0)
+    panel: ClassVar[str | None] = "Switches"
+
+    placement: PlacementName = option(
+        "greedy", f"Placement of aggregation switches: {', '.join(placement_names())} (docs/placement.md)."
+    )
+    programmable: int = option(
+        1, "Maximum number of aggregation switches, not counting the servers' ToR switches (M).", ge=0
+    )
     named: tuple[str, ...] | None = option(
-        None, "The switches that sum, for explicit and lp, and for up (default: all).", name="switches"
+        None,
+        "Aggregation switches by name, with commas between, for the placements explicit and lp (default: all).",
+        name="switches",
     )
-    capacity_mbps: float | None = option(None, "What one switch can sum (C of the linear program).", gt=0)
-    demand_mbps: float | None = option(None, "The rate that every worker must reach.", gt=0)
-    slots: int = option(DEFAULT_SLOTS, "Fragments that a switch can hold, for all jobs together.", ge=1, le=65536)
-    slot_policy: SlotPolicy = option("dynamic", "dynamic: jobs share slots by hash; static: each has a part.")
-    congestion_packets: int = option(
-        20, "Queue length in packets from which packets are marked (ECN); 0: never.", ge=0
+    capacity_mbps: float | None = option(
+        None, "Aggregation capacity of one switch in Mbit/s (C of the linear program).", gt=0, advanced=True
     )
+    demand_mbps: float | None = option(
+        None, "Rate in Mbit/s that every worker must reach (placement lp).", gt=0, advanced=True
+    )
+    slots: int = option(
+        DEFAULT_SLOTS, "Number of aggregation slots in each switch, shared by all jobs.", ge=1, le=65536
+    )
+    slot_policy: SlotPolicy = option(
+        "dynamic", "Slot allocation: dynamic (jobs share slots by hash) or static (an equal part for each job)."
+    )
+    congestion_packets: int = option(20, "ECN marking threshold of queues in packets; 0: no marking.", ge=0)
     legacy: Literal["none", "p4", "openflow"] = option(
-        "p4", "What switches are that do not sum: p4 (plain forwarding), openflow, none (programmable all the same)."
+        "p4",
+        "Switches that do not aggregate: p4 (plain P4 forwarding), openflow (Open vSwitch), or none (they run the "
+        "aggregation program, too).",
+        advanced=True,
     )
     fabric_program: str = option(
         "none",
-        "System whose switch programs run on all switches in place of these, as SYSTEM or SYSTEM:POLICY; they sum "
-        "nothing.",
+        "System whose programs run on all switches instead, SYSTEM or SYSTEM:POLICY; no switch aggregates then.",
+        advanced=True,
     )
     links: Literal["memory", "veth"] = option(
-        "memory", "Links between switches: memory, or veth, whose interfaces can be captured."
+        "memory",
+        "Links between switches: memory (queues in one process) or veth (interfaces that tcpdump can capture).",
+        advanced=True,
     )
 
     @property
@@ -85,27 +105,40 @@ class AggregationSwitchesSection(Section):
 class _AggregationWorkload(Section):
     """Options that all workloads of aggregation jobs share; times are nominal."""
 
-    workers: int = option(8, "Number of workers of each job, besides the server.", ge=1, le=64)
+    workers: int = option(8, "Number of workers of each job (its parameter server is one more host).", ge=1, le=64)
     jobs: int = option(1, "Number of concurrent training jobs, each on its own hosts.", ge=1)
-    rounds: int = option(10, "Gradients that every worker sends.", ge=1)
-    lanes: int = option(352, "int32 lanes of a gradient packet.", ge=32, le=352, multiple_of=32)
-    window_fragments: int = option(32, "Largest number of unacknowledged fragments of a worker.", ge=1)
-    congestion_control: CongestionControlName = option("aimd", CONGESTION_CONTROL_HELP)
-    exchange: Literal["server", "ring", "gloo"] = option(
-        "server", "Who sums: the server and the switches; or the workers (ring all-reduce, PyTorch's Gloo)."
+    rounds: int = option(10, "Number of training rounds: gradients that every worker sends.", ge=1)
+    lanes: int = option(
+        352, "Number of int32 values in a gradient packet.", ge=32, le=352, multiple_of=32, advanced=True
     )
-    baselines: tuple[Baseline, ...] = option((), "Baselines on the same network: parameter-server, ring, gloo.")
+    window_fragments: int = option(
+        32, "Maximum window of a worker in unacknowledged packets.", ge=1, panel="Transport"
+    )
+    congestion_control: CongestionControlName = option("aimd", CONGESTION_CONTROL_HELP, panel="Transport")
+    exchange: Literal["server", "ring", "gloo"] = option(
+        "server",
+        "All-reduce by: server (parameter server, with aggregation switches), ring (among the workers) or gloo "
+        "(PyTorch's, over TCP).",
+    )
+    baselines: tuple[Baseline, ...] = option(
+        (), "Baselines to run on the same network, with commas between: parameter-server, ring, gloo."
+    )
     min_timeout_us: int = option(
-        10_000, "Smallest margin of the retransmission timeout over a usual round trip.", ge=1000
+        10_000,
+        "Minimum margin of the retransmission timeout over the smoothed round-trip time, in us.",
+        ge=1000,
+        panel="Transport",
+        advanced=True,
     )
 
 
 class _Gradients(_AggregationWorkload):
     blocks: float | None = option(
         None,
-        "Fraction of a gradient's blocks of 32 values that is sent, the same of all workers; the rest is held back.",
+        "Fraction of each gradient's blocks of 32 values to send, the same blocks on all workers (block sparsity).",
         gt=0,
         le=1,
+        advanced=True,
     )
 
 
@@ -132,7 +165,7 @@ class AggregationConfiguration(TrialConfiguration):
     """Everything that a sweep of an aggregation study can vary."""
 
     switches: AggregationSwitchesSection = AggregationSwitchesSection()
-    workload: Workload = AggregationSyntheticWorkload()
+    workload: Workload = Field(AggregationSyntheticWorkload(), description=GRADIENTS_HELP)
 
     def chance(self) -> tuple[str, ...]:
         drawn = {

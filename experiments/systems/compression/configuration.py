@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import RUN_AND_OUTPUT
 from gradbed.experiments.configuration.sections import (
+    GRADIENTS_HELP,
     SYNTHETIC_UNLESS_SAID,
     Section,
     SyntheticGradients,
@@ -25,21 +27,29 @@ from gradbed.hosts.transport.stream_receiver import SELECTIVE_BITS
 class CompressionSwitchesSection(Section):
     """Congestion marking in switches."""
 
-    congestion_packets: int = option(
-        20, "Queue length in packets from which packets are marked (ECN); 0: never.", ge=0
-    )
+    panel: ClassVar[str | None] = "Switches"
+
+    congestion_packets: int = option(20, "ECN marking threshold of queues in packets; 0: no marking.", ge=0)
 
 
 class CompressionSection(Section):
     """Compression of gradients, and what becomes of the values left out."""
 
+    panel: ClassVar[str | None] = "Compression"
+
     compress: str = option(
         "none",
-        "none, topk:PART, randomk:PART, threshold:MAGNITUDE, quantise:8, quantise:4, sign or powersgd:RANK.",
+        "Compressor: none, topk:FRACTION, randomk:FRACTION, threshold:MAGNITUDE, quantise:8, quantise:4, sign or "
+        "powersgd:RANK.",
     )
-    error_feedback: bool = option(True, "Add what is left out to the next gradient.")
-    momentum: float = option(0.0, "Momentum of each worker, corrected for what is held back.", ge=0, lt=1)
-    warm_up_rounds: int = option(0, "Rounds in which topk and randomk go from a quarter to their fraction.", ge=0)
+    error_feedback: bool = option(True, "Error feedback: add the compression error to the next gradient.")
+    momentum: float = option(0.0, "Momentum, with DGC's momentum correction.", ge=0, lt=1, advanced=True)
+    warm_up_rounds: int = option(
+        0,
+        "Number of warm-up rounds in which topk and randomk decrease the fraction sent from 1/4 to its target.",
+        ge=0,
+        advanced=True,
+    )
 
     @field_validator("compress")
     @classmethod
@@ -54,37 +64,58 @@ class CompressionSection(Section):
 class RatioSection(Section):
     """Rule for the fraction that is sent when the rate falls during a gradient; times are nominal."""
 
+    panel: ClassVar[str | None] = "Compression"
+
     rule: RatioRule = option(
         "corrected",
-        "What is kept when the rate falls: none (all), source (as published) or corrected (corrected).",
+        "Rule for the fraction sent when the rate falls: none (everything), source (as published) or corrected.",
         name="ratio",
     )
     initial_rate: Literal["iteration", "run"] = option(
-        "iteration", "R0: the first rate of each gradient, or the highest of these in the run so far."
+        "iteration",
+        "Initial rate R0 of the rule: the first rate of each gradient (iteration) or the highest of these (run).",
+        advanced=True,
     )
-    floor: float = option(0.01, "Smallest fraction of the remainder that is sent.", name="ratio_floor", ge=0, le=1)
+    floor: float = option(
+        0.01, "Minimum fraction sent of the rest of a gradient.", name="ratio_floor", ge=0, le=1, advanced=True
+    )
     settled_within: float = option(
-        0.05, "Relative difference of two consecutive rates below which the rate is settled.", gt=0
+        0.05,
+        "Relative difference of two consecutive rates below which the rate counts as stable.",
+        gt=0,
+        advanced=True,
     )
-    interval_us: int = option(5000, "Interval of rate readings.", ge=100)
+    interval_us: int = option(5000, "Interval of rate measurements in us.", ge=100, advanced=True)
 
 
 class CompressionTransportSection(Section):
     """Reliability, pacing and congestion control; times are nominal."""
 
+    panel: ClassVar[str | None] = "Transport"
+
     protocol: Literal["packets", "tcp"] = option(
-        "packets", "packets (of this system), or tcp: the kernel's, as a baseline (real clock).", name="transport"
+        "packets",
+        "Transport: packets (this system's own) or tcp (the kernel's, as a baseline; real clock).",
+        name="transport",
     )
     pacing: Pacing = option(
-        "even", "Rate of a worker: none (its window's), even (B1/N), active (over those still sending) or aimd."
+        "even",
+        "Pacing of a worker: none (window only), even (B1/N), active (B1 over the workers still sending) or aimd.",
     )
-    window_packets: int = option(64, "Largest number of unacknowledged packets of a worker.", ge=4, le=SELECTIVE_BITS)
-    congestion_control: CongestionControlName = option("aimd", f"{CONGESTION_CONTROL_HELP} It counts without pacing.")
+    window_packets: int = option(64, "Maximum window of a worker in unacknowledged packets.", ge=4, le=SELECTIVE_BITS)
+    congestion_control: CongestionControlName = option("aimd", f"{CONGESTION_CONTROL_HELP} Used with --pacing none.")
     min_timeout_us: int = option(
-        10_000, "Smallest margin of the retransmission timeout over a usual round trip.", ge=1000
+        10_000,
+        "Minimum margin of the retransmission timeout over the smoothed round-trip time, in us.",
+        ge=1000,
+        advanced=True,
     )
-    left_after_us: int = option(5_000_000, "Silence after which a worker counts as having left.", ge=1000)
-    give_up_us: int = option(30_000_000, "Silence of the server after which a worker ends the run.", ge=1000)
+    left_after_us: int = option(
+        5_000_000, "Silence of a worker in us after which the server continues without it.", ge=1000, advanced=True
+    )
+    give_up_us: int = option(
+        30_000_000, "Silence of the server in us after which a worker ends the run.", ge=1000, advanced=True
+    )
 
 
 class CompetingTrafficSection(Section):
@@ -92,28 +123,46 @@ class CompetingTrafficSection(Section):
 
     load: float = option(
         0.0,
-        "Competing traffic offered to the server's link, as a fraction of its rate.",
+        "Background traffic offered to the server's link, as a fraction of its rate.",
         name="background_load",
         ge=0,
         le=10,
     )
-    from_ms: float = option(0.0, "Start of the competing traffic.", name="background_from_ms", ge=0)
-    duration_ms: float = option(500.0, "Duration of the competing traffic.", name="background_ms", gt=0)
-    frame_bytes: int = option(1000, "Frame size of the competing traffic.", name="background_bytes", ge=64, le=1514)
+    from_ms: float = option(
+        0.0, "Start time of the background traffic in ms.", name="background_from_ms", ge=0, advanced=True
+    )
+    duration_ms: float = option(
+        500.0, "Duration of the background traffic in ms.", name="background_ms", gt=0, advanced=True
+    )
+    frame_bytes: int = option(
+        1000,
+        "Frame size of the background traffic in bytes.",
+        name="background_bytes",
+        ge=64,
+        le=1514,
+        advanced=True,
+    )
 
 
 class QueueSamplesSection(Section):
     """Sampling of the queue of the server's link."""
 
-    interval_us: int = option(10_000, "Sampling interval of the queue of the server's link.", name="sample_us", ge=1)
+    interval_us: int = option(
+        10_000,
+        "Sampling interval of the server's queue in us.",
+        name="sample_us",
+        ge=1,
+        panel=RUN_AND_OUTPUT,
+        advanced=True,
+    )
 
 
 class _CompressionWorkload(Section):
-    workers: int = option(8, "Number of workers, besides the server.", ge=1, le=256)
+    workers: int = option(8, "Number of workers (the parameter server is one more host).", ge=1, le=256)
 
 
 class _Rounds(_CompressionWorkload):
-    rounds: int = option(10, "Gradients that every worker sends.", ge=1)
+    rounds: int = option(10, "Number of training rounds: gradients that every worker sends.", ge=1)
 
 
 class CompressionSyntheticWorkload(SyntheticGradients, _Rounds):
@@ -144,7 +193,7 @@ class CompressionConfiguration(TrialConfiguration):
     transport: CompressionTransportSection = CompressionTransportSection()
     background: CompetingTrafficSection = CompetingTrafficSection()
     samples: QueueSamplesSection = QueueSamplesSection()
-    workload: Workload = CompressionSyntheticWorkload()
+    workload: Workload = Field(CompressionSyntheticWorkload(), description=GRADIENTS_HELP)
 
     def chance(self) -> tuple[str, ...]:
         # The seed decides which values are sent, and the code of their indices is as long as they are far apart.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter, model_validator
 
 from gradbed.controller.systems.interconnect.entries import PolicyName
 from gradbed.controller.systems.interconnect.service import OpticalKind
 from gradbed.experiments.configuration.faults import Fault
+from gradbed.experiments.configuration.options import FAULTS
 from gradbed.experiments.configuration.sections import SamplesSection, Section, TopologySection, option
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
@@ -26,9 +27,14 @@ class FailureSection(Section):
     """A permanent failure by name."""
 
     kind: FailureKind = option(
-        "none", "What goes down: an uplink, an optical switch (all its fibres), a mesh link, none.", name="failure"
+        "none",
+        "Failure to inject: uplink, optical-switch (all its fibres), mesh-link or none.",
+        name="failure",
+        panel=FAULTS,
     )
-    at_ms: float = option(20.0, "Time of the failure after the hosts have begun.", ge=0, name="failure_at_ms")
+    at_ms: float = option(
+        20.0, "Time of the failure in ms after the start of traffic.", ge=0, name="failure_at_ms", panel=FAULTS
+    )
 
     def faults(self, topology: Topology) -> list[dict[str, Any]]:
         """Return the faults that the failure stands for.
@@ -54,23 +60,26 @@ DEFAULT_TOPOLOGY = "optical-electrical:2"
 class RoutingSection(Section):
     """Behaviour of hybrid and optical switches."""
 
-    policy: PolicyName = option("least-loaded", "How hybrid switches choose between ways (docs/interconnect.md).")
+    panel: ClassVar[str | None] = "Switches"
+
+    policy: PolicyName = option("least-loaded", "Routing policy of hybrid switches (docs/interconnect.md).")
     flowlet_us: int = option(
-        0, "Pause after which a flow chooses anew; 0: every packet chooses, so that packets are reordered.", ge=0
+        0, "Flowlet gap in us: a flow may change its path after a pause this long; 0: every packet may.", ge=0
     )
     channels: Literal["wavelength", "uplink", "circuit"] = option(
         "wavelength",
-        "What has the link rate: each wavelength of a fibre; the fibre as a whole (uplink); or its circuit to one "
-        "other fibre after the other (circuit).",
+        "Optical channels of link rate: wavelength (each of an uplink), uplink (as a whole), or circuit (one pair of "
+        "fibres after another).",
     )
-    slot_us: float = option(1000.0, "Circuits: time for which the optical switch joins the same fibres.", gt=0)
+    slot_us: float = option(1000.0, "Circuit slot time in us (--channels circuit).", gt=0, advanced=True)
     guard_us: float = option(
         100.0,
-        "Circuits: guard time at the end of each slot, in which no transmission begins, to set the switch.",
+        "Guard time in us at the end of each slot, while the optical switch is reconfigured (--channels circuit).",
         ge=0,
+        advanced=True,
     )
     optical: OpticalKind = option(
-        "p4", "Optical switches: P4 switches (p4), or crossbars of Open vSwitch under OpenFlow (openflow)."
+        "p4", "Optical switches: p4 (P4 switches) or openflow (crossbars of Open vSwitch).", advanced=True
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from gradbed.experiments.configuration.options import FAULTS, RUN_AND_OUTPUT
 from gradbed.experiments.configuration.sections import (
+    GRADIENTS_HELP,
     SYNTHETIC_UNLESS_SAID,
     Section,
     SyntheticGradients,
     TrainedGradients,
     option,
 )
-from gradbed.experiments.configuration.trial import Clock, TrialConfiguration
+from gradbed.experiments.configuration.trial import CLOCK_HELP, Clock, TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.hosts.systems.ndn.config import Mode
 
@@ -26,11 +28,21 @@ ALL_REDUCE = ("ring", "recursive-doubling")
 class RoutersSection(Section):
     """Sizes of every router's tables."""
 
-    contents: int = option(4096, "Data that a content store holds, a power of two; 0: no store.", ge=0, le=1 << 20)
-    subscriptions: int = option(4096, "Rows of the persistent PIT, a power of two.", ge=2, le=1 << 20)
-    pending: int = option(16384, "Rows of the PIT, a power of two.", ge=2, le=1 << 20)
+    panel: ClassVar[str | None] = "Switches"
+
+    contents: int = option(
+        4096, "Content Store size of every router in Data packets, a power of two; 0: no store.", ge=0, le=1 << 20
+    )
+    subscriptions: int = option(
+        4096, "Size of the persistent PIT in entries, a power of two.", ge=2, le=1 << 20, advanced=True
+    )
+    pending: int = option(16384, "Size of the PIT in entries, a power of two.", ge=2, le=1 << 20, advanced=True)
     epoch_shift: int = option(
-        20, "An epoch is 2^N us; a port that is not refreshed for a whole one loses its subscription.", ge=14, le=40
+        20,
+        "Subscription lifetime: an epoch lasts 2^N us, and a face not refreshed for a whole epoch is unsubscribed.",
+        ge=14,
+        le=40,
+        advanced=True,
     )
 
     def emulated_epoch_shift(self, scale: Scale) -> int:
@@ -61,37 +73,73 @@ class ObserverSection(Section):
 class _NdnWorkload(Section):
     """Options that all workloads of peers share; times are nominal."""
 
-    peers: int = option(16, "Hosts that train.", ge=2, le=1024)
-    rounds: int = option(10, "Gradients (versions) that every peer makes.", ge=1)
-    lanes: int = option(96, "int32 lanes of a Data packet; BMv2 takes at most 96.", ge=64, le=352, multiple_of=32)
+    peers: int = option(16, "Number of training peers.", ge=2, le=1024)
+    rounds: int = option(10, "Number of training rounds: gradients (versions) that every peer publishes.", ge=1)
+    lanes: int = option(
+        96,
+        "Number of int32 values in a Data packet (BMv2: at most 96).",
+        ge=64,
+        le=352,
+        multiple_of=32,
+        advanced=True,
+    )
     exchange: Exchange = option(
         "push",
-        "push (subscriptions), pull (an Interest for each fragment), unicast, or an all-reduce: ring or "
-        "recursive-doubling.",
+        "Gradient exchange: push (subscriptions), pull (an Interest for each fragment), unicast, ring or "
+        "recursive-doubling (all-reduce over UDP).",
     )
-    mode: Mode = option("synchronous", "synchronous (all peers' versions, then the next) or asynchronous.")
+    mode: Mode = option(
+        "synchronous", "Training: synchronous (each round waits for all peers' gradients) or asynchronous."
+    )
     pace: float = option(
-        0.95, "Rate of all publishers together as a fraction of a link's rate; 0: no pacing.", ge=0, le=1
+        0.95,
+        "Pacing: rate of all publishers together as a fraction of the link rate; 0: no pacing.",
+        ge=0,
+        le=1,
+        panel="Transport",
     )
     window_fragments: int = option(
-        32, "Largest number of outstanding Interests of a peer, or of packets to another peer of an all-reduce.", ge=1
+        32,
+        "Maximum window of a peer: outstanding Interests (pull) or unacknowledged packets to a peer (all-reduce).",
+        ge=1,
+        panel="Transport",
     )
-    first_probe_us: int = option(200_000, "Initial timeout of a probe, before any measurement.", ge=1)
-    least_probe_us: int = option(5_000, "Smallest margin of a probe's timeout over the usual gap.", ge=1)
-    retry_us: int = option(20_000, "Timeout after which an unanswered insertion or deletion is repeated.", ge=1)
+    first_probe_us: int = option(
+        200_000, "Initial probe timeout in us, before any measurement.", ge=1, panel="Transport", advanced=True
+    )
+    least_probe_us: int = option(
+        5_000,
+        "Minimum margin of the probe timeout over the usual gap, in us.",
+        ge=1,
+        panel="Transport",
+        advanced=True,
+    )
+    retry_us: int = option(
+        20_000,
+        "Retransmission timeout in us of subscribe and unsubscribe messages.",
+        ge=1,
+        panel="Transport",
+        advanced=True,
+    )
     give_up_ms: float = option(
-        30_000.0, "Time without any version of others after which a waiting peer ends training.", gt=0
+        30_000.0,
+        "Time in ms without data from other peers after which a waiting peer ends training.",
+        gt=0,
+        panel="Transport",
+        advanced=True,
     )
-    slow_peers: int = option(0, "Number of slow peers.", ge=0)
-    slowness: int = option(1, "Factor on the compute time of a slow peer.", ge=1)
-    target_loss: float | None = option(None, "Mean of all losses below which training ends.", gt=0)
+    slow_peers: int = option(0, "Number of stragglers among the peers.", ge=0, panel=FAULTS)
+    slowness: int = option(1, "Slow-down of a straggler: factor on its compute time.", ge=1, panel=FAULTS)
+    target_loss: float | None = option(
+        None, "Stop training when the mean loss of all peers falls below this value.", gt=0, advanced=True
+    )
     observers: tuple[ObserverSection, ...] = Field(default=(), json_schema_extra={"option": False})
 
 
 class NdnSyntheticWorkload(SyntheticGradients, _NdnWorkload):
     """Random gradients, to load the network without learning."""
 
-    values: int = option(960, "int32 values of a gradient.", ge=1)
+    values: int = option(960, "Number of int32 values in a synthetic gradient.", ge=1)
 
 
 class NdnTrainingWorkload(TrainedGradients, _NdnWorkload):
@@ -104,9 +152,9 @@ Workload = Annotated[NdnSyntheticWorkload | NdnTrainingWorkload, Field(discrimin
 class NdnConfiguration(TrialConfiguration):
     """Everything that a sweep of an NDN study can vary."""
 
-    clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    clock: Clock = option("virtual", CLOCK_HELP, panel=RUN_AND_OUTPUT)
     routers: RoutersSection = RoutersSection()
-    workload: Workload = NdnSyntheticWorkload()
+    workload: Workload = Field(NdnSyntheticWorkload(), description=GRADIENTS_HELP)
 
     def chance(self) -> tuple[str, ...]:
         return (*super().chance(), *(["training"] if self.workload.kind == "training" else []))

@@ -17,17 +17,23 @@ from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, Sy
 class DataSetSection(Section):
     """The data set, and how much of it workers store."""
 
-    data: Literal["digits", "synthetic"] = option("digits", "Handwritten digits (65 bytes each), or random bytes.")
-    samples: int = option(160, "Number of samples of the data set that are shuffled.", ge=1)
-    sample_bytes: int = option(1000, "Mean size of a synthetic sample.", ge=1)
-    spread_bytes: int = option(0, "Largest deviation of a synthetic sample's size from the mean.", ge=0)
-    storage: float = option(
-        0.25, "Storage fraction: part of all samples that a worker stores, from 1/workers to 1.", gt=0, le=1
+    data: Literal["digits", "synthetic"] = option(
+        "digits", "Data set: digits (handwritten digits of 65 bytes) or synthetic (random bytes)."
     )
-    replacement: Replacement = option("random", "Which samples leave a full cache: any, or those needed longest ago.")
+    samples: int = option(160, "Number of samples in the data set.", ge=1)
+    sample_bytes: int = option(1000, "Mean size of a synthetic sample in bytes.", ge=1, advanced=True)
+    spread_bytes: int = option(
+        0, "Largest deviation of a synthetic sample's size from the mean, in bytes.", ge=0, advanced=True
+    )
+    storage: float = option(
+        0.25, "Storage fraction: share of all samples that a worker stores, from 1/workers to 1.", gt=0, le=1
+    )
+    replacement: Replacement = option(
+        "random", "Replacement policy of a full cache: random or least-recent (needed longest ago)."
+    )
 
     first: Literal["random", "sorted"] = option(
-        "random", "A worker's own samples at first: any, or some digits only, as data that comes sorted."
+        "random", "Initial samples of a worker: random, or sorted (a few digits only, non-iid).", advanced=True
     )
 
     def source(self, seed: int) -> SampleSource:
@@ -39,22 +45,50 @@ class DataSetSection(Section):
 class ShuffleSection(Section):
     """Workers, scheduler and transport; times are nominal."""
 
-    workers: int = option(0, "Number of workers; 0: all hosts.", ge=0)
-    scheduler: str = option("improved", f"Scheduler of the packets: {', '.join(SCHEDULERS)}.")
-    trees: int = option(4, "Largest number of trees that every sender may choose from.", ge=1)
+    workers: int = option(0, "Number of workers; 0: every host.", ge=0)
+    scheduler: str = option("improved", f"Coding scheduler: {', '.join(SCHEDULERS)} (docs/shuffle-scheduling.md).")
+    trees: int = option(4, "Maximum number of multicast trees of a sender.", ge=1)
     tree_choice: TreeChoice = option(
-        "least-loaded", "Which of equally short trees a packet takes; ecmp: by a hash; the first."
+        "least-loaded", "Choice among equally short trees: least-loaded, ecmp (by hash) or first."
     )
-    plan_only: bool = option(False, "Compute schedules and send nothing.")
-    shuffles: int = option(1, "One after the other, each before an epoch.", ge=1)
-    multicast: Multicast = option("bit-string", "Receivers in a bit string, or a group for each set of them.")
-    bits: int = option(USUAL_BITS, "Length of bit strings.", ge=8, le=256, multiple_of=8)
-    unicast: Unicast = option("trees", "Single receivers on trees, like all others, or on IPv4 routes.")
-    fragment_bytes: int = option(1200, "Largest part of a sample in one packet.", ge=1, le=1300)
-    threshold_us: int = option(2000, "Longest wait of a packet for a neighbour's sample.", ge=0)
-    timeout_us: int = option(20_000, "Delay of an expected packet after which a worker asks for it.", ge=1)
+    plan_only: bool = option(False, "Compute the schedules without sending packets.")
+    shuffles: int = option(1, "Number of shuffles, one before each epoch.", ge=1)
+    multicast: Multicast = option(
+        "bit-string",
+        "Multicast addressing: bit-string (receivers in the header) or groups (a multicast group for each set).",
+        panel="Switches",
+        advanced=True,
+    )
+    bits: int = option(
+        USUAL_BITS,
+        "Length of the receiver bit string in bits.",
+        ge=8,
+        le=256,
+        multiple_of=8,
+        panel="Switches",
+        advanced=True,
+    )
+    unicast: Unicast = option(
+        "trees",
+        "Routing of packets with a single receiver: trees (as multicast) or routes (IPv4).",
+        panel="Switches",
+        advanced=True,
+    )
+    fragment_bytes: int = option(
+        1200, "Maximum payload of a packet in bytes.", ge=1, le=1300, panel="Transport", advanced=True
+    )
+    threshold_us: int = option(
+        2000, "Maximum time in us that a sender waits for a sample it needs for coding.", ge=0, panel="Transport"
+    )
+    timeout_us: int = option(
+        20_000, "Timeout in us after which a worker requests a missing packet.", ge=1, panel="Transport"
+    )
     give_up_us: int = option(
-        30_000_000, "Time without an answer of any holder after which a worker ends the run.", ge=1
+        30_000_000,
+        "Time in us without any answer after which a worker ends the run.",
+        ge=1,
+        panel="Transport",
+        advanced=True,
     )
 
 
@@ -64,10 +98,12 @@ class TrainingSection(Section):
     Each worker trains for an epoch on its own samples, then all take the mean of the weights.
     """
 
-    train: bool = option(False, "Train for an epoch before the first shuffle, and after each.")
-    hidden_units: int = option(32, "Hidden units of the classifier; 0: a linear one.", ge=0, le=65536)
-    batch_samples: int = option(8, "Samples of a step.", ge=1)
-    learning_rate: float = option(0.2, "Learning rate of stochastic gradient descent.", gt=0)
+    train: bool = option(False, "Train a classifier: one epoch before the first shuffle and one after each (digits).")
+    hidden_units: int = option(
+        32, "Number of hidden units of the trained classifier; 0: a linear classifier.", ge=0, le=65536, advanced=True
+    )
+    batch_samples: int = option(8, "Batch size in samples.", ge=1, advanced=True)
+    learning_rate: float = option(0.2, "Learning rate of stochastic gradient descent.", gt=0, advanced=True)
 
 
 class ShuffleConfiguration(TrialConfiguration):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from gradbed.controller.systems.training.entries import PolicyName
 from gradbed.controller.systems.training.service import Marking
+from gradbed.experiments.configuration.options import FAULTS, RUN_AND_OUTPUT
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, CongestionControlName, Recovery
@@ -40,23 +41,28 @@ class RanksSection(Section):
     """Placement of ranks, and what is different about some of them."""
 
     ranks: int | None = option(
-        None, "Number of ranks; default: those of the trace, or as many as there are hosts for each job.", ge=1
+        None, "Number of ranks of each job (default: those of the trace, otherwise one on each host).", ge=1
     )
-    jobs: int = option(1, "Number of concurrent jobs on the same network, with as many ranks each.", ge=1)
+    jobs: int = option(1, "Number of concurrent jobs, each with the same number of ranks.", ge=1)
     placement: Literal["in-order", "racks", "striped", "random"] = option(
         "in-order",
-        "Ranks on hosts: in the order of hosts (in-order), as many in each rack (racks), one in each rack in turn "
-        "(striped), or drawn with the seed (random).",
+        "Placement of ranks on hosts: in-order, racks (equally many in each rack), striped (round-robin over the "
+        "racks) or random.",
     )
-    iterations: int = option(1, "Number of times that every rank executes its graph.", ge=1)
+    iterations: int = option(1, "Number of iterations: times that every rank executes its graph.", ge=1)
     slow: tuple[str, ...] = option(
         (),
-        "HOST:FACTOR[+MS]: computations of this host's rank take so many times as long, and it begins so many "
-        "milliseconds later, such as h3:1.2 or h3:1+5.",
+        "Straggler, HOST:FACTOR[+MS]: it computes FACTOR times as long and starts MS milliseconds late, such as "
+        "h3:1.2 or h3:1+5; may be repeated.",
         repeated=True,
+        panel=FAULTS,
     )
     timeline: int = option(
-        8, "Number of ranks, from the first, that report when each node began and ended (figure timeline).", ge=0
+        8,
+        "Number of ranks, from rank 0, whose nodes are shown in the timeline (figure and Perfetto file).",
+        ge=0,
+        panel=RUN_AND_OUTPUT,
+        advanced=True,
     )
 
     @field_validator("slow")
@@ -89,12 +95,10 @@ class CollectivesSection(Section):
 
     algorithm: str = option(
         AUTO,
-        "Algorithm of collectives: auto (by operation, size and ranks), or one for all operations that it does: "
-        f"{', '.join(each.value for each in Algorithm)}; or a plug-in's.",
+        "Collective algorithm: auto (by operation, size and number of ranks), "
+        f"{', '.join(each.value for each in Algorithm)}; or one of a plug-in.",
     )
-    chunks: int = option(
-        1, "Chunks of the named algorithm, which are pipelined so that steps overlap.", ge=1, le=4096
-    )
+    chunks: int = option(1, "Number of chunks that --algorithm pipelines.", ge=1, le=4096, advanced=True)
     table: tuple[Rule, ...] = Field(default=(), json_schema_extra=HIDDEN)
     """Rules, of which the first that fits counts.
 
@@ -102,14 +106,17 @@ class CollectivesSection(Section):
     """
     in_network: str = option(
         "none",
-        "A system whose switches carry out collectives: aggregation (they sum all-reduces) or shuffle (they copy "
-        "broadcasts); all others go over the same switches.",
+        "In-network collectives: aggregation (switches sum all-reduces), shuffle (switches multicast broadcasts) or "
+        "none.",
     )
     in_network_from_bytes: int = option(
-        16_384, "Smallest collective that switches carry out; hosts do smaller ones.", ge=0
+        16_384,
+        "Minimum size in bytes of an in-network collective; hosts carry out smaller ones.",
+        ge=0,
+        advanced=True,
     )
     contents: bool = option(
-        False, "Send and sum values, and check every result; otherwise only their lengths are sent."
+        False, "Send real values and check every result, instead of sending lengths only.", advanced=True
     )
 
     @field_validator("algorithm")
@@ -130,46 +137,58 @@ class CollectivesSection(Section):
 class TrainingTransportSection(Section):
     """Transport of messages by queue pairs (hosts/agents/queue_pairs.py); times are nominal."""
 
+    panel: ClassVar[str | None] = "Transport"
+
     congestion_control: CongestionControlName = option(
         "none",
-        f"{', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or a plug-in's; all but none need "
-        "marks (--k-min).",
+        f"Congestion control: {', '.join(each.summary for each in CONGESTION_CONTROLS.values())}, or one of a "
+        "plug-in; all but none need ECN marking (--k-min).",
     )
     recovery: Recovery = option("go-back-n", "Loss recovery: go-back-n or selective-repeat.")
-    mtu_bytes: int = option(4096, "Path MTU: largest part of a message in one packet.", ge=64, le=64_000)
+    mtu_bytes: int = option(4096, "Path MTU in bytes: maximum payload of a packet.", ge=64, le=64_000)
     window_bytes: int = option(
-        1_000_000, "Largest number of unacknowledged bytes of a queue pair; 0: no limit.", ge=0
+        1_000_000, "Maximum number of unacknowledged bytes of a queue pair; 0: no limit.", ge=0
     )
-    timeout_us: int = option(1000, "Retransmission timeout.", ge=1)
-    give_up_after: int = option(30, "Consecutive timeouts after which a rank takes another one for gone.", ge=1)
-    acknowledge_every: int = option(4, "Packets for each acknowledgement.", ge=1)
+    timeout_us: int = option(1000, "Retransmission timeout in us.", ge=1, advanced=True)
+    give_up_after: int = option(
+        30, "Number of consecutive timeouts after which a rank reports its peer as unreachable.", ge=1, advanced=True
+    )
+    acknowledge_every: int = option(4, "Number of packets for each acknowledgement.", ge=1, advanced=True)
     reordering_packets: int = option(
         0,
-        "selective-repeat: number of later packets that may come before one counts as lost (spraying).",
+        "Reordering tolerance of selective-repeat: later packets that may arrive before one counts as lost.",
         ge=0,
         le=65_535,
+        advanced=True,
     )
 
 
 class TrainingSwitchesSection(Section):
     """Load balancing and marking in switches (p4src/training.p4)."""
 
+    panel: ClassVar[str | None] = "Switches"
+
     balancing: PolicyName = option(
         "ecmp",
-        "How switches choose among shortest paths: ecmp, random-spraying, round-robin-spraying, least-loaded or "
-        "flowlets.",
+        "Load balancing: ecmp, random-spraying, round-robin-spraying, least-loaded or flowlets.",
     )
     fabric_program: str = option(
         "none",
-        "System whose switch programs run on all switches in place of these, as SYSTEM or SYSTEM:POLICY, such as "
-        "interconnect:least-loaded.",
+        "System whose programs run on all switches instead, SYSTEM[:POLICY], such as interconnect:least-loaded.",
+        advanced=True,
     )
-    flowlet_us: int = option(50, "flowlets: pause after which a flow chooses anew.", ge=1)
+    flowlet_us: int = option(
+        50, "Flowlet gap in us: a flow may change its path after a pause this long.", ge=1, advanced=True
+    )
     k_min: int | None = option(
-        None, "Queue length from which packets are marked with rising probability (ECN); default: no marking.", ge=0
+        None,
+        "ECN threshold K_min in packets: queue length from which packets are marked (default: no marking).",
+        ge=0,
     )
-    k_max: int | None = option(None, "Queue length from which all packets are marked; default: k_min.", ge=1)
-    p_max: float = option(1.0, "Probability of a mark just below k_max.", gt=0, le=1)
+    k_max: int | None = option(
+        None, "ECN threshold K_max in packets: queue length from which every packet is marked (default: K_min).", ge=1
+    )
+    p_max: float = option(1.0, "ECN marking probability P_max just below K_max.", gt=0, le=1, advanced=True)
 
     def marking(self) -> Marking | None:
         """Return the marking as the controller takes it; None: no switch marks."""
@@ -180,10 +199,10 @@ class CollectiveWorkload(Section):
     """One collective of all ranks, repeated."""
 
     kind: Literal["collective"] = "collective"
-    operation: OperationName = option("all-reduce", "Which collective.")
-    size_bytes: int = option(1_000_000, "Size of each rank's input.", ge=0)
-    repetitions: int = option(1, "Number of collectives, one after the other.", ge=1)
-    root: int = option(0, "The rank from which a broadcast comes, or to which a reduction goes.", ge=0)
+    operation: OperationName = option("all-reduce", "Collective operation.")
+    size_bytes: int = option(1_000_000, "Input size of each rank in bytes.", ge=0)
+    repetitions: int = option(1, "Number of collectives to run, one after the other.", ge=1)
+    root: int = option(0, "Root rank of broadcast, reduce, gather and scatter.", ge=0, advanced=True)
 
     def source(self, ranks: int) -> Source:
         return CollectiveSource(
@@ -202,9 +221,12 @@ class CollectiveWorkload(Section):
 class TraceWorkload(TraceSettings):
     """Execution traces (docs/traces.md)."""
 
+    panel: ClassVar[str | None] = "Trace workload"
+
     kind: Literal["trace"] = "trace"
     trace: Path = Field(
-        default=Path(), description="A trace: FOLDER, FOLDER/PREFIX of PREFIX.0.et and so on, or a text workload."
+        default=Path(),
+        description="Trace to run: a folder, FOLDER/PREFIX for files PREFIX.0.et and so on, or a text workload.",
     )
     ranks: int | None = Field(default=None, json_schema_extra=HIDDEN)
 
@@ -232,6 +254,8 @@ class TraceWorkload(TraceSettings):
 
 class TransformerWorkload(TransformerModel):
     """One iteration of a transformer's training."""
+
+    panel: ClassVar[str | None] = "Transformer workload"
 
     kind: Literal["transformer"] = "transformer"
     iterations: int = Field(default=1, json_schema_extra=HIDDEN)
@@ -261,7 +285,10 @@ Workload = Annotated[
 class TrainingConfiguration(TrialConfiguration):
     """Everything that a sweep of a training study can vary."""
 
-    workload: Workload = CollectiveWorkload()
+    workload: Workload = Field(
+        CollectiveWorkload(),
+        description="Workload: collective (one operation), trace (recorded) or transformer (generated).",
+    )
     ranks: RanksSection = RanksSection()
     collectives: CollectivesSection = CollectivesSection()
     transport: TrainingTransportSection = TrainingTransportSection()

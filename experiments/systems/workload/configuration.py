@@ -7,11 +7,12 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.options import RUN_AND_OUTPUT
 from gradbed.experiments.configuration.sections import (
     AddressedTopologySection,
     SamplesSection,
@@ -19,7 +20,7 @@ from gradbed.experiments.configuration.sections import (
     SwitchProgramsSection,
     option,
 )
-from gradbed.experiments.configuration.trial import Clock, Shorthands, TrialConfiguration
+from gradbed.experiments.configuration.trial import CLOCK_HELP, Clock, Shorthands, TrialConfiguration
 from gradbed.experiments.custom_program import entries_of
 from gradbed.experiments.systems.workload.checks import expectations_of, parse_expectation
 from gradbed.experiments.traffic.background import BackgroundSection
@@ -46,17 +47,27 @@ Model = Literal["gradbed", "bmv2"]
 class ProgramSection(SwitchProgramsSection):
     """A P4_16 program for v1model, and the entries of its tables."""
 
-    path: StudyPath | None = option(None, "The P4 program that every switch runs.", name="program", argument=True)
+    path: StudyPath | None = option(None, "P4 program that every switch runs.", name="program", argument=True)
     entries: tuple[StudyPath, ...] = Field(
         default=(), description="What tables hold: YAML, Python, runtime JSON or commands."
     )
-    entries_file: StudyPath | None = option(None, "What tables hold: a file of entries.", name="entries")
-    macros: tuple[str, ...] = option((), "Macros of the program: NAME, or NAME=VALUE.", name="define")
+    entries_file: StudyPath | None = option(
+        None, "Table entries: a YAML, Python, runtime JSON or commands file (docs/entries.md).", name="entries"
+    )
+    macros: tuple[str, ...] = option(
+        (), "Preprocessor macros, NAME or NAME=VALUE, with commas between.", name="define"
+    )
     model: Model = Field(default="gradbed", json_schema_extra={"option": False})
     """What runs the switches."""
-    coverage: bool = option(False, "Report which parts of the program packets reached.")
-    trace: str | None = option(None, "A packet to follow through all switches: 'dst=h2 and nth=3'.")
-    registers: tuple[str, ...] = option((), "Registers to read at the end: NAME, or SWITCH:NAME.")
+    coverage: bool = option(
+        False, "Report which statements, table entries and branches the packets reached.", panel=RUN_AND_OUTPUT
+    )
+    trace: str | None = option(
+        None, "Trace one packet through all switches, such as 'dst=h2 and nth=3'.", panel=RUN_AND_OUTPUT
+    )
+    registers: tuple[str, ...] = option(
+        (), "Registers to read at the end: NAME or SWITCH:NAME, with commas between.", panel=RUN_AND_OUTPUT
+    )
     sha256: str = Field(default="", json_schema_extra={"option": False})
     """Digest of the files, so that a trial with other contents is another trial."""
 
@@ -108,20 +119,31 @@ class ProgramSection(SwitchProgramsSection):
 class FramesSection(Section):
     """Headers of packets other than plain UDP datagrams, or a capture file in place of generated packets."""
 
-    template: str | None = option(None, "Headers as Scapy writes them: 'Ether()/IP(dst=$dst)/UDP()'.")
-    layers: StudyPath | None = option(None, "A Python file with Scapy layers for the template.")
-    replay: StudyPath | None = option(None, "Send the frames of this capture file in place of a traffic.")
-    replay_host: str | None = option(None, "Host that sends the frames of the capture file (default: the first).")
-    replay_speed: float = option(1.0, "Speed of the replay relative to the recording.", gt=0)
+    template: str | None = option(
+        None, "Packet headers in Scapy's notation, such as 'Ether()/IP(dst=$dst)/UDP()' (default: UDP)."
+    )
+    layers: StudyPath | None = option(None, "Python file with Scapy layers for the template.", advanced=True)
+    replay: StudyPath | None = option(
+        None, "Replay this capture file (pcap or pcapng) in place of generated traffic."
+    )
+    replay_host: str | None = option(
+        None, "Host that sends the frames of the capture file (default: the first).", advanced=True
+    )
+    replay_speed: float = option(1.0, "Replay speed relative to the recording.", gt=0, advanced=True)
     mtu_bytes: int = option(
-        USUAL_MTU_BYTES, "MTU of the links in bytes: longer frames of a capture file are refused.", ge=68, le=65_000
+        USUAL_MTU_BYTES,
+        "MTU of the links in bytes; longer frames of a capture file are refused.",
+        ge=68,
+        le=65_000,
+        panel="Network",
+        advanced=True,
     )
 
 
 class WorkloadConfiguration(TrialConfiguration):
     """Everything that a sweep of a workload study can vary."""
 
-    clock: Clock = option("virtual", "real: Mininet, as root; virtual: one process, time goes from event to event.")
+    clock: Clock = option("virtual", CLOCK_HELP, panel=RUN_AND_OUTPUT)
     topology: AddressedTopologySection = Field(default_factory=AddressedTopologySection)
     program: ProgramSection = ProgramSection()
     traffic: TrafficSection = TrafficSection()
@@ -130,8 +152,9 @@ class WorkloadConfiguration(TrialConfiguration):
     samples: SamplesSection = SamplesSection()
     expect: dict[str, float | str] = Field(
         default_factory=dict,
-        description="What must come out, or the exit status is 1: 'loss=0', 'p99_us<200', 'register:seen[0]>0'.",
-        json_schema_extra={"repeated": True},
+        description="Expected result, such as 'loss=0', 'p99_us<200' or 'register:seen[0]>0'; may be repeated. "
+        "The exit status is 1 if one does not hold.",
+        json_schema_extra={"repeated": True, "panel": RUN_AND_OUTPUT},
     )
 
     @field_validator("expect", mode="before")
@@ -185,12 +208,17 @@ def _readable(read: Callable[[], Read]) -> Read:
 class WorkloadShorthands(Shorthands):
     """Compare two programs, or two kinds of switches, under the same workload."""
 
+    panel: ClassVar[str | None] = "Switches"
+
     switch: tuple[Model, ...] = option(
-        ("gradbed",), "Runs the switches; bmv2 needs the real clock; bmv2,gradbed compares them."
+        ("gradbed",),
+        "Software switch that runs the program: gradbed or bmv2 (real clock); gradbed,bmv2 compares the two.",
     )
-    compare: StudyPath | None = option(None, "Another program to compare under the same workload.")
+    compare: StudyPath | None = option(None, "Second program to run under the same workload, for comparison.")
     compare_entries: StudyPath | None = option(
-        None, "What its tables hold (default: entries.yaml in its folder, if that is another one; else the same)."
+        None,
+        "Table entries of the second program (default: entries.yaml in its folder, otherwise those of the first).",
+        advanced=True,
     )
 
     def axes(self, values: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:

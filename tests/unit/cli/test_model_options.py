@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from typer.testing import CliRunner
 
 from gradbed.cli.options import parameters, with_parameters
-from gradbed.experiments.configuration.options import complaint, model_options, nested
+from gradbed.experiments.configuration.options import complaint, described, model_options, nested
 from gradbed.experiments.configuration.sections import LinkSection, Section, option
+from gradbed.experiments.systems import find_system, systems
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
 from gradbed.experiments.systems.compression.system import CompressionSystem
 from tests.conftest import GradbedHere
@@ -153,7 +155,7 @@ def test_help_lists_every_option_once(
     monkeypatch.setenv("COLUMNS", "200")
     # Not by TERMINAL_WIDTH, which is read once for all tests of a process.
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 200)
-    words = gradbed_here("run", command, "--help").out.split()
+    words = gradbed_here("run", command, "--help-all").out.split()
     runs_scripts = command == "torch"
     flags = {
         each.flag
@@ -167,3 +169,40 @@ def test_help_lists_every_option_once(
         assert {"--placement", "--compress", "--ratio"} <= flags
     for flag in [*flags, "--seed", "--output", "--scale"]:
         assert words.count(flag) == 1, flag
+
+
+SCREEN_LINES = 55
+
+
+@pytest.mark.parametrize("name", [*systems(), "torch"])
+def test_help_fits_two_screens_and_help_all_has_the_rest(
+    name: str, monkeypatch: pytest.MonkeyPatch, gradbed_here: GradbedHere
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 100)
+    short, whole = (gradbed_here("run", name, option).out for option in ("--help", "--help-all"))
+    assert len(short.splitlines()) <= 2 * SCREEN_LINES
+    assert FLAG.findall(short) == [each for each in FLAG.findall(whole) if each in FLAG.findall(short)]
+    assert {"--topology", "--rate-mbps", "--loss", "--seed"} <= set(FLAG.findall(short))
+    assert {"--jitter-us", "--scale"} <= set(FLAG.findall(whole)) - set(FLAG.findall(short))
+
+
+FLAG = re.compile(r"^│ (--[a-z0-9-]+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", systems())
+def test_every_option_has_a_sentence_and_names_its_unit(name: str) -> None:
+    system = find_system(name)
+    for each in [
+        *model_options(system.configuration, system.options.defaults),
+        *model_options(system.options.shorthands, {}),
+    ]:
+        words = described(each)
+        assert words[:1].isupper() or words[:1].isdigit(), (each.flag, words)
+        assert words.endswith("."), (each.flag, words)
+        for suffix, unit in UNITS.items():
+            if each.flag.endswith(suffix):
+                assert unit in re.findall(r"[A-Za-z/^0-9]+", words), (each.flag, words)
+
+
+UNITS = {"-us": "us", "-ms": "ms", "-ns": "ns", "-mbps": "Mbit/s", "-kbytes": "kB", "-bytes": "bytes"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,49 +13,80 @@ from gradbed.hosts.systems.training.traces.graph import RankGraph
 # ---- Settings: what a trace's files leave to the simulator ----
 
 
+ADVANCED: dict[str, Any] = {"advanced": True}
+"""Schema of fields that only `--help-all` lists."""
+
+
 class TraceSettings(BaseModel):
     """Options that belong to the reader of a trace."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     ranks: int | None = Field(
-        default=None, ge=1, le=1 << 16, description="Ranks of a text workload, which does not say how many."
+        default=None, ge=1, le=1 << 16, description="Number of ranks of a text workload, whose file does not name it."
     )
     groups: Path | None = Field(
         default=None,
-        description="A JSON file of groups, name -> ranks, as ASTRA-sim's --comm-group-configuration; default: the "
-        "one beside the trace (*.groups.json), if there is one.",
+        description="Communicator groups: a JSON file, name -> ranks, as ASTRA-sim's --comm-group-configuration "
+        "(default: *.groups.json beside the trace).",
+        json_schema_extra=ADVANCED,
     )
     dimensions: str = Field(
         default="",
         pattern=r"^([1-9][0-9]{0,5}(,[1-9][0-9]{0,5}){0,9})?$",
-        description="Sizes of the dimensions that involved_dim counts, the fastest first, such as 8,4.",
+        description="Sizes of the network dimensions of involved_dim, fastest first, such as 8,4.",
+        json_schema_extra=ADVANCED,
     )
     control: bool | None = Field(
         default=None,
-        description="Nodes wait for their control dependencies, too; default: not in traces of PyTorch, where these "
-        "say who called whom.",
+        description="Respect control dependencies (default: on, but off for PyTorch traces, where they are the call "
+        "stack).",
+        json_schema_extra=ADVANCED,
     )
     roofline: bool = Field(
         default=False,
-        description="Computations take what num_ops and tensor_size say (docs/traces.md), not what was recorded.",
+        description="Take compute times from num_ops and tensor_size by the roofline model, not from the recording.",
+        json_schema_extra=ADVANCED,
     )
-    peak_tflops: float | None = Field(default=None, gt=0, description="Of the accelerator, for num_ops.")
+    peak_tflops: float | None = Field(
+        default=None,
+        gt=0,
+        description="Peak performance of an accelerator in TFLOP/s (roofline).",
+        json_schema_extra=ADVANCED,
+    )
     memory_gbyte_per_s: float | None = Field(
-        default=None, gt=0, description="Of the accelerator's memory, for tensor_size (roofline)."
+        default=None,
+        gt=0,
+        description="Memory bandwidth of an accelerator in GB/s (roofline).",
+        json_schema_extra=ADVANCED,
     )
     remote_gbyte_per_s: float | None = Field(
-        default=None, gt=0, description="Of the memory that load and store nodes use."
+        default=None,
+        gt=0,
+        description="Bandwidth in GB/s of the remote memory of load and store nodes.",
+        json_schema_extra=ADVANCED,
     )
-    remote_delay_ns: int = Field(default=0, ge=0, description="Of each of its accesses.")
+    remote_delay_ns: int = Field(
+        default=0, ge=0, description="Access latency of remote memory in ns.", json_schema_extra=ADVANCED
+    )
     text_time: Literal["ns", "us"] = Field(
         default="us",
-        description="Unit of a text workload's times: us as Chakra's converter takes them, ns as ASTRA-sim 1.0 did.",
+        description="Time unit of a text workload: us (Chakra's converter) or ns (ASTRA-sim 1.0).",
+        json_schema_extra=ADVANCED,
     )
     model_ranks: int | None = Field(
-        default=None, ge=1, description="Ranks of each model-parallel group of a text workload; default: all."
+        default=None,
+        ge=1,
+        description="Number of ranks in each model-parallel group of a text workload (default: all).",
+        json_schema_extra=ADVANCED,
     )
-    passes: int = Field(default=1, ge=1, le=10_000, description="Of a text workload, one after the other.")
+    passes: int = Field(
+        default=1,
+        ge=1,
+        le=10_000,
+        description="Number of passes through a text workload.",
+        json_schema_extra=ADVANCED,
+    )
 
     @property
     def dimension_sizes(self) -> tuple[int, ...]:

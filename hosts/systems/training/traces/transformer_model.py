@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from gradbed.hosts.systems.training.traces.trace import ADVANCED
+
 LARGEST_WORLD = 1 << 16
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -31,46 +33,64 @@ class TransformerModel(BaseModel):
 
     preset: str | None = Field(
         default=None,
-        description=f"A model by name, whose numbers hold where no other is given: {', '.join(PRESETS)}.",
+        description=f"Model preset: {', '.join(PRESETS)}; other options override its numbers.",
     )
-    layers: int = Field(default=4, ge=1, le=10_000, description="Of the transformer.")
-    width: int = Field(default=256, ge=1, le=1 << 20, description="Values of a token between layers.")
+    layers: int = Field(default=4, ge=1, le=10_000, description="Number of transformer layers.")
+    width: int = Field(default=256, ge=1, le=1 << 20, description="Hidden size of the model.")
     feed_forward: int | None = Field(
-        default=None, ge=1, le=1 << 24, description="Values between the two halves of an MLP; default: 4 x width."
+        default=None,
+        ge=1,
+        le=1 << 24,
+        description="Feed-forward (MLP) hidden size (default: 4 x --width).",
+        json_schema_extra=ADVANCED,
     )
-    heads: int = Field(default=1, ge=1, description="Of attention; tensor parallel ranks have equally many.")
-    sequence: int = Field(default=128, ge=1, le=1 << 24, description="Tokens of a sequence.")
-    batch: int = Field(default=16, ge=1, description="Sequences of an iteration, of all ranks together.")
+    heads: int = Field(default=1, ge=1, description="Number of attention heads.", json_schema_extra=ADVANCED)
+    sequence: int = Field(default=128, ge=1, le=1 << 24, description="Sequence length in tokens.")
+    batch: int = Field(default=16, ge=1, description="Global batch size in sequences.")
     micro_batches: int = Field(
-        default=1, ge=1, le=10_000, description="Parts of each data parallel rank's sequences."
+        default=1, ge=1, le=10_000, description="Number of micro-batches of each data-parallel rank."
     )
-    vocabulary: int = Field(default=1000, ge=1, description="Tokens that there are.")
-    experts: int = Field(default=0, ge=0, description="Of each layer's MLP; 0: it is dense.")
-    top_k: int = Field(default=2, ge=1, description="Experts that a token goes to.")
-    dp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Data parallel ranks.")
-    tp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Tensor parallel ranks.")
-    pp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Stages of the pipeline.")
-    ep: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Expert parallel ranks, among the data parallel.")
+    vocabulary: int = Field(default=1000, ge=1, description="Vocabulary size.", json_schema_extra=ADVANCED)
+    experts: int = Field(default=0, ge=0, description="Number of experts in each MLP; 0: dense.")
+    top_k: int = Field(default=2, ge=1, description="Number of experts for each token.", json_schema_extra=ADVANCED)
+    dp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Data-parallel size.")
+    tp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Tensor-parallel size.")
+    pp: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Pipeline-parallel size (number of stages).")
+    ep: int = Field(default=1, ge=1, le=LARGEST_WORLD, description="Expert-parallel size; it divides --dp.")
     sequence_parallel: bool = Field(
-        default=False, description="Reduce-scatter and all-gather between layers instead of all-reduce."
+        default=False,
+        description="Sequence parallelism: reduce-scatter and all-gather between layers instead of all-reduce.",
+        json_schema_extra=ADVANCED,
     )
-    schedule: Literal["1f1b", "gpipe"] = Field(default="1f1b", description="Of the pipeline.")
+    schedule: Literal["1f1b", "gpipe"] = Field(default="1f1b", description="Pipeline schedule: 1f1b or gpipe.")
     optimizer: Literal["ddp", "zero1"] = Field(
         default="ddp",
-        description="ddp: gradients are all-reduced; zero1: reduce-scattered, and the new parameters gathered.",
+        description="Gradient exchange: ddp (all-reduce) or zero1 (reduce-scatter, then all-gather of parameters).",
     )
     bucket_bytes: int = Field(
-        default=25 << 20, ge=1, description="Gradients are exchanged in buckets of about so many bytes."
+        default=25 << 20, ge=1, description="Gradient bucket size in bytes.", json_schema_extra=ADVANCED
     )
-    bytes: int = Field(default=2, ge=1, le=16, description="Of a value of activations and of parameters.")
+    bytes: int = Field(
+        default=2,
+        ge=1,
+        le=16,
+        description="Size in bytes of one activation or parameter value.",
+        json_schema_extra=ADVANCED,
+    )
     gradient_bytes: int | None = Field(
-        default=None, ge=1, le=16, description="Of a value of gradients; default: as bytes."
+        default=None,
+        ge=1,
+        le=16,
+        description="Size in bytes of one gradient value (default: --bytes).",
+        json_schema_extra=ADVANCED,
     )
     tflops: float = Field(
-        default=150.0, gt=0, description="Floating point operations per second that a rank reaches, in 10^12."
+        default=150.0, gt=0, description="Achieved performance of a rank in TFLOP/s.", json_schema_extra=ADVANCED
     )
-    flop_time: float | None = Field(default=None, gt=0, description="Picoseconds of a flop, instead of tflops.")
-    iterations: int = Field(default=1, ge=1, le=1000, description="One after the other.")
+    flop_time: float | None = Field(
+        default=None, gt=0, description="Time of one FLOP in ps, instead of --tflops.", json_schema_extra=ADVANCED
+    )
+    iterations: int = Field(default=1, ge=1, le=1000, description="Number of iterations.")
 
     @model_validator(mode="before")
     @classmethod

@@ -86,5 +86,5 @@ def test_what_each_control_heeds(control: str, after_loss: int, after_mark: int)
 
 
 def test_the_help_names_every_control() -> None:
-    rest = CONGESTION_CONTROL_HELP.removeprefix("Of the window: ")
+    rest = CONGESTION_CONTROL_HELP.removeprefix("Congestion control: ")
     assert [part.split()[0] for part in rest.split(", ")] == [*CONGESTION_CONTROLS, "or"]
