@@ -15,16 +15,15 @@ if TYPE_CHECKING:
 
 
 class KeyMatch(NamedTuple):
-    """One key field of a table entry, in the order of the table's key.
-
-    exact: mask None. lpm: prefix_bits. ternary and optional: mask (an omitted field is mask 0).
-    range: value is the low and high the top end, both inclusive.
-    """
+    """Match of one key field of a table entry, in the order of the table's key."""
 
     value: int
     mask: int | None = None
+    """Mask of ternary and optional fields, 0 for an omitted field; None for others."""
     prefix_bits: int | None = None
+    """Prefix length of lpm fields, in bits."""
     high: int | None = None
+    """High end of range fields, inclusive, where `value` is the low one."""
 
 
 class ActionCall(NamedTuple):
@@ -53,10 +52,10 @@ EntryCall = ActionCall | MemberReference | GroupReference
 
 @dataclass(frozen=True)
 class MeterRates:
-    """Rates in packets or bytes per second, bursts in packets or bytes.
+    """Rates of a meter in packets or bytes per second, and bursts in packets or bytes.
 
-    A two-rate three-colour marker (RFC 2698), unless there is an excess_burst: then a single-rate three-colour marker
-    (RFC 2697), which goes by the committed rate and burst alone.
+    A two-rate three-colour marker (RFC 2698), unless there is an excess burst: then a single-rate three-colour marker
+    (RFC 2697), which uses the committed rate and burst alone.
     """
 
     committed_per_s: float
@@ -71,7 +70,7 @@ Counts = tuple[int, int]
 
 
 class MeterCounts(NamedTuple):
-    """What a meter has marked, by colour."""
+    """Packets and bytes that a meter has marked, by colour."""
 
     green: Counts
     yellow: Counts
@@ -80,7 +79,7 @@ class MeterCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Replica:
-    """One copy that a multicast group or clone session makes."""
+    """A copy that a multicast group or clone session makes."""
 
     egress_port: int
     instance: int = 0

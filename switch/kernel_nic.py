@@ -21,8 +21,10 @@ class KernelNic(Closing):
     gradbed.hosts.agents.kernel.nic."""
 
     def __init__(self, interface: str, rate_bps: int | None, classes: Patterns = ()) -> None:
-        """interface: of this network namespace. rate_bps: at which it sends; None: as fast as it can. classes: of
-        packets, by which it counts. UserError where the interface or the right to open it is missing."""
+        """Open an interface of this network namespace. Raises UserError where it or the right to open it is missing.
+
+        `rate_bps`: at which it sends; None: as fast as it can. `classes`: of packets, by which it counts.
+        """
         self._engine = Engine()
         try:
             self._engine.add_switch(_DEVICE, interface, cpu_port=None)
@@ -37,15 +39,18 @@ class KernelNic(Closing):
             raise
 
     def fileno(self) -> int:
-        """Becomes readable (eventfd) when a queue pair has something new."""
+        """Return an eventfd that is readable when a queue pair has something new."""
         return self._descriptor
 
     def open_queue_pairs(self) -> HostQueuePairs:
         return HostQueuePairs(self._engine, _DEVICE, _PORT)
 
     def carried(self) -> dict[str, Any]:
-        """What left by the interface: sent_frames, sent_bytes, sent_classes (by class, [0] those of none); drops:
-        frames that had no room in the buffer of the NIC's socket."""
+        """Return counts of what left by the interface.
+
+        sent_frames, sent_bytes and sent_classes (by class, [0] without one); drops: frames that had no room in the
+        buffer of the NIC's socket.
+        """
         sent = next(row for row in self._engine.link_statistics() if row.direction == "in")
         classes = [row.delivered for row in self._engine.link_classes() if row.direction == "in"]
         return {
@@ -56,7 +61,7 @@ class KernelNic(Closing):
         }
 
     def come_to_rest(self) -> None:
-        """Once its queue pairs are closed: let what is on its way to the interface leave."""
+        """Let what is on its way to the interface leave, once its queue pairs are closed."""
         self._engine.quiesce(_PATIENCE_S)
 
     def close(self) -> None:

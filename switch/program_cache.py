@@ -14,7 +14,7 @@ from gradbed.switch.p4lang.p4c import compile_with_p4c, version
 
 @dataclass(frozen=True)
 class CompiledFiles:
-    """What a controller pushes: BMv2 JSON, and P4Info as text."""
+    """The files of a program that a controller pushes: BMv2 JSON, and P4Info as text."""
 
     json: Path
     p4info: Path
@@ -41,8 +41,11 @@ def compiled_files(source: Path, defines: Mapping[str, str], p4c: str | None = N
 
 
 def input_digest(source: Path, defines: Mapping[str, str]) -> bytes:
-    """Of all that a compiler reads: the source, every file that it includes with these macros, and the macros.
-    UserError if the source cannot be read."""
+    """Return a digest of all that a compiler reads: the source, the files that it includes with these macros, and the
+    macros.
+
+    Raises UserError if the source cannot be read.
+    """
     from gradbed.switch.compiler import files_of
 
     key = (source, tuple(sorted(defines.items())))
@@ -76,7 +79,7 @@ def _states(places: Iterable[Path]) -> _States:
 
 @functools.cache
 def _compiler_digest() -> str:
-    """Of our compiler and of what it knows of externs; its .p4 files are among those that a program includes."""
+    """Return a digest of our compiler and of its externs; its .p4 files are among those that a program includes."""
     switch = Path(__file__).parent
     return digest_of((), [*sorted((switch / "compiler").rglob("*.py")), switch / "state/externs.py"])
 

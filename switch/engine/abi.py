@@ -27,11 +27,11 @@ HOST_EVENT_LOG = ENGINE_HEADERS.constant("GB_HOST_EVENT_LOG")
 
 @ENGINE_HEADERS.declare("gb_link_model")
 class LinkModelStruct(ctypes.Structure):
-    """One direction of a link, in integers."""
+    """Model of one direction of a link, in integers."""
 
     @classmethod
     def of(cls, link: LinkModel, seed: int, direction: int) -> LinkModelStruct:
-        """`direction` (0 or 1) gives the two directions of a link generators of their own."""
+        """Return the model of one direction (0 or 1) of a link, each with a random generator of its own."""
         return cls(
             rate_bps=link.rate_bps or 0,
             delay_ns=link.delay_us * 1000,
@@ -170,7 +170,7 @@ class _StateGuard:
 
 
 class EngineHandle:
-    """An engine of C. `guard`: a context manager that keeps the data plane out of the switches' state."""
+    """Handle of an engine of C. `guard` is a context manager that keeps the data plane out of the switches' state."""
 
     def __init__(self, manual_clock: bool, lps: int = 1) -> None:
         self._library = engine_library()
@@ -191,7 +191,7 @@ class EngineHandle:
         return result
 
     def now_ns(self) -> int:
-        """The engine's clock: CLOCK_MONOTONIC, or since 0 with a manual clock."""
+        """Return the engine's clock in ns: CLOCK_MONOTONIC, or since 0 with a manual clock."""
         return int(self.call("now"))
 
     def _free(self) -> None:

@@ -23,14 +23,18 @@ _NO_LIMIT = 2**64 - 1
 
 @dataclass(frozen=True)
 class Tap:
-    """One direction of a port: frames are recorded when the link begins to send them, those that it then loses, too;
-    or, `arriving`, when they are at its far end. outbound: which way they go, as seen by who owns the interface."""
+    """Capture point at one direction of a port.
+
+    Frames are recorded when the link begins to send them, those that it then loses included.
+    """
 
     device_id: int
     port: int
     direction: Direction
     arriving: bool
+    """Record frames at the far end of the link instead."""
     outbound: bool = True
+    """The direction as the owner of the interface sees it."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,11 @@ class CaptureInterface:
 
 
 class Capture(Closing):
-    """Made by Engine.capture and Engine.capture_interfaces; writes until it is closed, or the engine is. A context
-    manager.
+    """File to which the engine writes frames until it is closed, or the engine is; a context manager.
 
-    Times are those of the wall clock; with a manual clock, those of that clock. Links in memory can be captured like
-    interfaces, and so can the CPU port. A port's direction can be in several captures, and once in each. The file is
-    up to date whenever the data plane is idle.
+    Engine.capture and Engine.capture_interfaces make it. Times are those of the wall clock; with a manual clock,
+    those of that clock. Links in memory can be captured like interfaces, and so can the CPU port. A port's direction
+    can be in several captures, and once in each. The file is up to date whenever the data plane is idle.
     """
 
     def __init__(
@@ -106,7 +109,10 @@ class Capture(Closing):
         return packets.value, bool(over)
 
     def close(self) -> int:
-        """Finish the file; how many packets it holds. UserError if it could not be written. May be repeated."""
+        """Finish the file and return how many packets it holds; raise UserError if it could not be written.
+
+        May be repeated.
+        """
         if self._number is not None:
             packets = ctypes.c_uint64()
             code = self._engine.call("capture_close", self._number, ctypes.byref(packets))
@@ -118,7 +124,7 @@ class Capture(Closing):
 
 
 def _begun(file: Path, header: bytes) -> int:
-    """A descriptor of the file, which begins so. UserError."""
+    """Return a descriptor of a new file that begins with these bytes. Raises UserError."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         try:

@@ -75,7 +75,7 @@ class EngineDevice:
         return self._state
 
     def new_state(self, program: Program) -> SwitchState:
-        """Fresh state of a program, which no packet passes; to be closed."""
+        """Return the fresh state of a program, which no packet passes; the caller closes it."""
         return SwitchState(program, clock_us=self._clock_us)
 
     @property
@@ -84,7 +84,7 @@ class EngineDevice:
         return self._start_ns
 
     def clock_ns(self) -> int:
-        """Nanoseconds since the switch was added; its timestamps are microseconds of this clock."""
+        """Return the nanoseconds since the switch was added; its timestamps are microseconds of this clock."""
         return self._engine.now_ns() - self._start_ns
 
     def has_port(self, port: int) -> bool:

@@ -43,7 +43,6 @@ class Pause:
 
     @classmethod
     def of(cls, row: Any) -> Pause:
-        """row: struct gb_pause."""
         return cls(row.device_id, row.port, "out" if row.outwards else "in", row.priority)
 
 
@@ -51,7 +50,7 @@ class LinksDeadlocked(EndlessCircle):
     """Links wait for each other in a circle, each until the next goes on. Its text is one line that names them."""
 
     def __init__(self, circle: Sequence[Pause], link_name: Callable[[int, int], str]) -> None:
-        """link_name: of a link, by its sender's device id and port."""
+        """Name these links by `link_name`, which takes the sender's device id and port."""
         self.circle = tuple(circle)
         links = [link_name(each.device_id, each.port) for each in circle]
         priorities = sorted({each.priority for each in circle})
@@ -115,14 +114,13 @@ class Engine(EngineHandle, Closing):
         seed: int = 0,
         lp: int = 0,
     ) -> EngineDevice:
-        """A switch without program: it drops and counts what arrives until one is loaded.
+        """Add a switch without a program, which drops and counts packets until one is loaded.
 
-        cpu_port: the port of packet-ins and packet-outs; the switch has it from the beginning. None: there is none.
-        drop_port: what mark_to_drop writes to egress_spec.
-        priorities: how many queues each port has, one for each value of standard_metadata.priority from 0 on; the
-        largest goes first. Packets of larger priorities are dropped (priority_drops).
-        seed: of what its programs draw (random), beside the device id.
-        lp: number of the logical process that runs it, 0 to lps - 1.
+        `cpu_port`: port of packet-ins and packet-outs, which the switch has from the beginning; None for none.
+        `drop_port`: what mark_to_drop writes to egress_spec. `priorities`: queues of each port, one for each value of
+        standard_metadata.priority from 0 on; the largest goes first. Packets of larger priorities are dropped
+        (priority_drops). `seed`: random seed of its programs, beside the device id. `lp`: number of the logical
+        process that runs it, 0 to lps - 1.
         """
         who = f"switch {name or device_id}"
         if not 0 <= drop_port < abi.MAX_PORTS:
@@ -206,9 +204,12 @@ class Engine(EngineHandle, Closing):
         self._check_interface(code, f"wire between {interface_a} and {interface_b}", *ports)
 
     def add_nic(self, device_id: int, port: int, interface: str, link: LinkModel) -> int:
-        """A host's NIC for queue pairs (gradbed.switch.engine.queue_pairs) on a network interface of this
-        namespace, with a port for its place; link: between them. A descriptor, of the engine's, that becomes readable
-        when something is complete. Needs root (CAP_NET_RAW), and an engine with a thread."""
+        """Add a host's NIC for queue pairs (gradbed.switch.engine.queue_pairs) on an interface of this network
+        namespace.
+
+        It stands at a port, and `link` is between the two. Needs root (CAP_NET_RAW), and an engine with a thread.
+        Returns the engine's descriptor that becomes readable when something is complete.
+        """
         self._device(device_id)
         _require_one_channel(link)
         model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
@@ -219,13 +220,13 @@ class Engine(EngineHandle, Closing):
         return descriptor
 
     def add_open_port(self, device_id: int, port: int, link: LinkModel = _DEFAULT_LINK, seed: int = 0) -> None:
-        """A port whose other end is in the caller's hand: `inject` and `drain`."""
+        """Add a port whose other end is in the caller's hand: `inject` and `drain`."""
         self._add_own_port("add_open_port", device_id, port, link, seed)
 
     def add_memory_port(self, device_id: int, port: int, link: LinkModel, seed: int) -> None:
-        """A port to a host that is in this process, with the links and generators of `add_interface`.
+        """Add a port to a host in this process, with the links and random generators of `add_interface`.
 
-        Nobody listens there at first: `gradbed.switch.virtual` has the host's side.
+        Nothing receives there at first: `gradbed.switch.virtual` has the host's side.
         """
         self._add_own_port("add_memory_port", device_id, port, link, seed)
 
@@ -323,8 +324,10 @@ class Engine(EngineHandle, Closing):
         _raise_unless_done(self.call("start"), "starting the data plane")
 
     def record(self, recorder: int) -> None:
-        """Let the data-plane thread, before it starts, record what instrumented programs do: a recorder of
-        gradbed.switch.insight.recorder, which outlives the engine."""
+        """Record what instrumented programs do, from the start of the data-plane thread on.
+
+        `recorder` is one of gradbed.switch.insight.recorder, and outlives the engine.
+        """
         _raise_unless_done(self.call("record", recorder), "recording what the data plane does")
 
     def stop(self) -> None:
@@ -337,9 +340,9 @@ class Engine(EngineHandle, Closing):
         return bool(self.call("quiesce", timeout_ns))
 
     def advance(self, microseconds: float, max_events: int = 10_000_000) -> None:
-        """Manual clock: do all that happens during that time, and call back with its host events.
+        """Advance the manual clock, working through all events of that time and calling back with host events.
 
-        Raises RuntimeError when more happens than `max_events`: packets going round in circles.
+        Raises RuntimeError when more than `max_events` happen: packets go round in circles.
         """
         code = self.call("advance", round(microseconds * 1000), max_events)
         if code == -errno.ELOOP:
@@ -350,13 +353,19 @@ class Engine(EngineHandle, Closing):
             pass
 
     def run_until(self, time_ns: int | None, due: ctypes.Array[ctypes.c_uint32], max_events: int) -> abi.StopStruct:
-        """Manual clock: work through events until something outside has to act, or until time_ns (None: for ever), or
-        for 0.2 s of the machine's time, so that Ctrl-C is looked at.
+        """Advance the manual clock until a host or controller has to act.
 
-        `due` receives the numbers of the inboxes that have frames, each once. Calls back with host events, which are
-        of the time at which it stopped. Raises ValueError for a time that is over, and EndlessCircle after max_events
-        of one time, LinksDeadlocked when links with PFC wait for each other for good, and UserError when a switch
-        tells something after expect_no_host_events, while several threads work.
+        It ends at time_ns (None: never) at the latest, and after 0.2 s of the machine's time, so that Ctrl-C is
+        noticed. Calls back with host events, which are of the time at which it stopped.
+
+        `due`: receives the numbers of the inboxes that have frames, each once.
+
+        Raises:
+            ValueError: time_ns is over.
+            EndlessCircle: max_events happened at one time.
+            LinksDeadlocked: Links with PFC wait for each other for good.
+            UserError: A switch sends its controller a message after expect_no_host_events, while several threads
+            work.
         """
         stop = abi.StopStruct()
         until_ns = _FOREVER if time_ns is None else time_ns
@@ -380,13 +389,17 @@ class Engine(EngineHandle, Closing):
         return stop
 
     def deadlock(self) -> list[Pause]:
-        """Links with PFC that wait for each other in a circle, each for the next; none if no link waits for good."""
+        """Return links with PFC that wait for each other in a circle, each for the next; none if no link waits for
+        good."""
         return [Pause.of(row) for row in self._rows("deadlock", abi.PauseStruct)]
 
     # Statistics
 
     def link_statistics(self) -> list[LinkStatistics]:
-        """One row per direction, in order of creation. Links in memory have two "out" directions and no "in"."""
+        """Return one row per link direction, in order of creation.
+
+        Links in memory have two "out" directions and no "in".
+        """
         found = []
         for row in self._rows("link_statistics", abi.LinkStatisticsStruct):
             arrays = ("channel_bytes", "pauses_sent", "pauses_received", "paused_ns")
@@ -423,7 +436,7 @@ class Engine(EngineHandle, Closing):
         return device
 
     def _link_name(self, device_id: int, port: int) -> str:
-        """Of a link between two switches, as its sender has it."""
+        """Return the name of a link between two switches, as its sender has it."""
         return f"{self._device(device_id).name}-{self._device(self._far[device_id, port]).name}"
 
     def _check_interface(self, code: int, what: str, *ports: int) -> None:
@@ -457,7 +470,7 @@ class Engine(EngineHandle, Closing):
             pass
 
     def _deliver_host_event(self, timeout_ns: int) -> bool:
-        """False once there is none: after the timeout, or because the engine is being closed."""
+        """Call back with the next host event; return False after the timeout, or when the engine is being closed."""
         pointer: Any = self.call("host_event_wait", timeout_ns)
         if not pointer:
             return False

@@ -130,7 +130,7 @@ class NicCollective(Protocol):
 
 
 def check_collective(collective: NicCollective) -> None:
-    """UserError if messages are too long or too many."""
+    """Raise UserError if messages are too long or too many."""
     schedule = collective.schedule
     if collective.size_bytes.max(initial=0, where=schedule.kinds != COPY) > MOST_MESSAGE_BYTES:
         raise UserError("a message has at most 2^31 bytes: a collective needs more ranks or chunks for its size")
@@ -169,19 +169,23 @@ Pattern = Sequence[tuple[int, int, int]]
 
 
 class NicCompletion(NamedTuple):
-    """kind: as gradbed.hosts.agents.queue_pairs.CompletionKind. data: what came, if the message had contents."""
+    """Completion of a message or collective."""
 
     kind: int
+    """A value of gradbed.hosts.agents.queue_pairs.CompletionKind."""
     pair: int
     tag: int
     size_bytes: int
     time_ns: int
     data: NDArray[np.uint8] | None
+    """The contents that came, if the message had any."""
 
 
 class HostQueuePairs(Closing):
-    """Of one consumer at a port. Closed, its pairs vanish, with all that is on its way; peers hear nothing of
-    that."""
+    """Queue pairs of one consumer at a port.
+
+    When they are closed, they vanish with all that is on its way; peers are not notified.
+    """
 
     def __init__(self, engine: Engine, device_id: int, port: int) -> None:
         self._engine = engine
@@ -211,8 +215,11 @@ class HostQueuePairs(Closing):
         for_collectives: bool = False,
         **numbers: int,
     ) -> None:
-        """for_collectives: what comes is for collectives, and not told. numbers: the other fields of struct
-        gb_queue_pair_options. UserError if the number is taken."""
+        """Create a queue pair and connect it to a peer's. Raises UserError if the number is taken.
+
+        `for_collectives`: messages that come are for collectives, and not reported. `numbers`: the other fields of
+        struct gb_queue_pair_options.
+        """
         name, callbacks = congestion_control.encode(), None
         if self._engine.call("congestion_control", name) < 0 and is_plugin(congestion_control):
             most = numbers["window_bytes"] // numbers["mtu_bytes"] or MOST_WINDOW_PACKETS
@@ -277,12 +284,12 @@ class HostQueuePairs(Closing):
         return bool(code)
 
     def hold_collectives(self, held: bool) -> None:
-        """While they are held, collectives send nothing."""
+        """Hold back what collectives send, or let it go."""
         if self._counts is None:
             self._call("hold_collectives", int(held))
 
     def collective_counts(self) -> dict[str, int]:
-        """The members of struct gb_collective_counts."""
+        """Return the members of struct gb_collective_counts."""
         row = CollectiveCountsStruct()
         self._call("collective_counts", ctypes.byref(row))
         return abi.values(row)
@@ -296,7 +303,10 @@ class HostQueuePairs(Closing):
         direct: bytes = b"",
         **numbers: int,
     ) -> None:
-        """numbers: the other fields of struct gb_stream_options. UserError if the number is taken."""
+        """Open a stream. Raises UserError if the number is taken.
+
+        `numbers`: the other fields of struct gb_stream_options.
+        """
         options = StreamOptionsStruct(
             number=number,
             role=ROLES.index(role),
@@ -357,7 +367,7 @@ class HostQueuePairs(Closing):
         return found
 
     def _has_ended(self, row: CompletionStruct) -> bool:
-        """Of a collective whose agent knows its result already."""
+        """Return whether this is a collective whose agent knows its result already."""
         if row.kind == COLLECTIVE_ENDED:
             del self._collectives[row.tag]
         return bool(row.kind == COLLECTIVE_ENDED)
@@ -382,7 +392,7 @@ class HostQueuePairs(Closing):
         return abi.values(row)
 
     def counts(self) -> dict[str, Any]:
-        """Frames: the members of struct gb_consumer_counts, by class as lists."""
+        """Return the members of struct gb_consumer_counts, those by class as lists."""
         if self._counts is not None:
             return self._counts
         row = ConsumerCountsStruct()
@@ -392,7 +402,7 @@ class HostQueuePairs(Closing):
         }
 
     def close(self) -> None:
-        """May be repeated."""
+        """Close all queue pairs. May be repeated."""
         if self._counts is None:
             self._counts = self.counts()
             self._call("close_consumer")

@@ -39,19 +39,22 @@ _STANDARD_FILES = ("core.p4", "v1model.p4")
 
 @dataclass(frozen=True)
 class CoverageItem:
-    """Something that packets may reach. hits: packets that did."""
+    """Something that packets may reach."""
 
     name: str
     source: Source | None
     hits: int
+    """Packets that reached it."""
 
 
 @dataclass(frozen=True)
 class CoveredLine:
-    """A source line with code. hits: packets that reached its most visited part. missed: what on it none reached."""
+    """A source line with code."""
 
     hits: int
+    """Packets that reached its most visited part."""
     missed: tuple[str, ...]
+    """What on the line no packet reached."""
 
     @property
     def state(self) -> str:
@@ -61,12 +64,14 @@ class CoveredLine:
 
 @dataclass
 class Report:
-    """items: by category, in the program's order. lines: by file and number; only those with code."""
+    """Coverage of a program."""
 
     program: str
     packets: int
     items: dict[str, list[CoverageItem]]
+    """Items by category, in the program's order."""
     lines: dict[str, dict[int, CoveredLine]] = field(default_factory=dict)
+    """Lines with code, by file and number."""
 
     def reached(self, category: str) -> tuple[int, int]:
         """Return how many were reached, of how many."""
@@ -151,7 +156,7 @@ class Coverage:
         return type(site), source, *way
 
     def see_entries(self, entries: Iterable[RecordedEntry]) -> None:
-        """Entries that could be hit from now on."""
+        """Take in entries that could be hit from now on."""
         for entry in entries:
             self._entries.setdefault(entry.identity, entry)
 
@@ -272,7 +277,7 @@ class Coverage:
         return items
 
     def _statements(self) -> list[CoverageItem]:
-        """Of parser states, actions, checksums and deparser."""
+        """Return the statements of parser states, actions, checksums and deparser."""
         items = []
         for site in self._program.sites:
             text = self._statement_text(site)
@@ -301,7 +306,7 @@ class Coverage:
 
 
 def _merged(items: Sequence[CoverageItem]) -> list[CoverageItem]:
-    """Each construct of the source once."""
+    """Return each construct of the source once."""
     merged: dict[Any, CoverageItem] = {}
     for number, item in enumerate(items):
         merged.setdefault((item.name, item.source) if item.source else number, item)
@@ -331,7 +336,7 @@ class FabricCoverage:
     level = Level.POINTS
 
     def __init__(self, programs: Mapping[int, InstrumentedProgram], folders: Sequence[Path]) -> None:
-        """programs: by device id. folders: of the P4 sources."""
+        """Cover these programs, by device id; `folders` have the P4 sources."""
         of_program = {
             id(program): Coverage(program, SourceMap(program.model, folders)) for program in programs.values()
         }
@@ -361,7 +366,7 @@ def cover_frames(
     set_up: Callable[[TracedSwitch], None],
     cpu_port: int,
 ) -> None:
-    """set_up: writes entries and groups to the fresh switch."""
+    """Send frames through a fresh switch, on which `set_up` writes entries and groups first."""
     with TracedSwitch(program, Level.POINTS, cpu_port) as switch:
         set_up(switch)
         _see_entries(switch, coverage)

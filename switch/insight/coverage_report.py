@@ -20,7 +20,7 @@ _MISSED_SHOWN = 20
 
 
 def print_report(report: Report, sources: SourceMap, console: Console, *, whole: bool = False) -> None:
-    """whole: all that was not reached, not just the beginning of long lists."""
+    """Print a report; with `whole`, all that was not reached instead of the beginning of long lists."""
     console.print(
         f"{report.program}: reached by {report.packets} packet{'' if report.packets == 1 else 's'}", style="bold"
     )
@@ -39,7 +39,10 @@ def print_report(report: Report, sources: SourceMap, console: Console, *, whole:
 
 
 def lines_of(report: Report, file: str) -> dict[int, tuple[str, str]]:
-    """Margin and state of each line with code: a count, with * where part of the line was not reached, or #####."""
+    """Return the margin and state of each line with code.
+
+    The margin is a count, with * where part of the line was not reached, or #####.
+    """
     margins = {}
     for number, line in report.lines[file].items():
         margin = "#####" if not line.hits else f"{line.hits}{'*' if line.missed else ''}"
@@ -101,7 +104,7 @@ details { margin: .4rem 0; } summary { cursor: pointer; } li span { color: #888;
 
 
 def html_page(report: Report, sources: SourceMap) -> str:
-    """The page: shares, all items with their counts, the source with reached, partly reached and unreached lines."""
+    """Return the page: shares, all items with their counts, and the source with its lines' states."""
     title = f"Coverage of {escape(report.program)}"
     packets = f"{report.packets} packet{'' if report.packets == 1 else 's'}"
     parts = [

@@ -25,17 +25,20 @@ MARK_BYTES = 20
 
 @dataclass(frozen=True)
 class Hop:
-    """A packet in one switch. time_us: since the switch came up, when the frame was there."""
+    """A packet in one switch."""
 
     device_id: int
     time_us: int
+    """Time since the switch came up, when the frame was there."""
     trace: Trace
     sources: SourceMap
 
 
 class FabricTrace:
-    """Of the first frame that is wanted, wherever it and its copies go. The switches' programs are built so that they
-    report (gradbed.switch.insight.recorder)."""
+    """Trace of the first frame that is wanted, wherever it and its copies go.
+
+    The switches' programs are built to report (gradbed.switch.insight.recorder).
+    """
 
     level = Level.VALUES
 
@@ -45,8 +48,10 @@ class FabricTrace:
         folders: Sequence[Path],
         wanted: Callable[[bytes], bool],
     ) -> None:
-        """programs: by device id. folders: of the P4 sources. wanted: is shown each frame at its first switch,
-        until it says yes."""
+        """Trace in these programs, by device id; `folders` have the P4 sources.
+
+        `wanted` is called with each frame at its first switch, until it returns True.
+        """
         self._of_program = {
             id(program): (SourceMap(program.model, folders), Places(program.model, program.layout))
             for program in programs.values()

@@ -23,20 +23,21 @@ _ADMINISTRATOR = Role("")
 
 @dataclass(frozen=True)
 class SwitchSnapshot:
-    """What a switch runs and holds, but for direct counters.
-
-    updates: p4.v1.Update messages that lead from the pipeline, freshly loaded, to what the switch holds.
-    unread: kinds of entities that it does not let read.
-    """
+    """The pipeline and the state of a switch, except direct counters."""
 
     p4info: Any
     device_config: bytes
     updates: tuple[Any, ...]
+    """p4.v1.Update messages that lead from the freshly loaded pipeline to what the switch holds."""
     unread: tuple[str, ...]
+    """Kinds of entities that the switch does not let read."""
 
 
 def read_switch(address: str, device_id: int) -> SwitchSnapshot:
-    """What a running switch holds, by P4Runtime alone. UserError if it cannot be reached or runs no pipeline."""
+    """Read what a running switch holds, by P4Runtime alone.
+
+    Raises UserError if it cannot be reached or runs no pipeline.
+    """
     with grpc.insecure_channel(address, options=_CHANNEL_OPTIONS) as channel:
         try:
             return _Reader(p4r_grpc.P4RuntimeStub(channel), device_id).snapshot()
@@ -74,7 +75,7 @@ class _Reader:
 
 
 def _wanted(info: Any) -> Iterator[tuple[str, int, Any]]:
-    """What to read: name, type of the update that writes it, and entity; what others refer to comes first."""
+    """Yield what to read: name, type of the update that writes it, and entity; what others refer to comes first."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     replication = p4r.PacketReplicationEngineEntry
     for profile in info.action_profiles:
@@ -115,7 +116,7 @@ def _wanted(info: Any) -> Iterator[tuple[str, int, Any]]:
 
 
 def _is_state(entity: Any) -> bool:
-    """False for what a freshly loaded program has already."""
+    """Return False for what a freshly loaded program has already."""
     kind = entity.WhichOneof("entity")
     if kind == "table_entry":
         return not entity.table_entry.is_const
@@ -150,7 +151,7 @@ def write_updates(
 
 
 def _initial_entries(state: ForwardingState, pipeline: ForwardingPipeline) -> list[Any]:
-    """Deletions of the entries that the program has brought along and that are not const."""
+    """Return updates that delete the entries which the program has brought along and which are not const."""
     deletions = []
     for table_id in pipeline.tables:
         entities = state.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=table_id)), _ADMINISTRATOR)
@@ -163,7 +164,7 @@ def _initial_entries(state: ForwardingState, pipeline: ForwardingPipeline) -> li
 
 
 def _plain(update: Any) -> Any:
-    """Without timeouts: no time passes while a packet is traced."""
+    """Return the entity without timeouts: no time passes while a packet is traced."""
     if update.entity.WhichOneof("entity") != "table_entry":
         return update
     plain = p4r.Update()

@@ -35,17 +35,18 @@ class ValidityChange:
 
 @dataclass(frozen=True)
 class Request:
-    """A control asked for "clone", "resubmit", "recirculate" or "truncate"; argument: session or length."""
+    """A request of a control: "clone", "resubmit", "recirculate" or "truncate"."""
 
     request: str
     argument: int | None
+    """Session or length."""
 
 
 Change = FieldChange | ValidityChange | Request
 
 
 class Places:
-    """What each word of a program's packets holds, worked out once for each program."""
+    """The meaning of each word of a program's packets, computed once for each program."""
 
     def __init__(self, model: ProgramModel, layout: Layout) -> None:
         self.model = model
@@ -74,7 +75,8 @@ class Places:
         return self.model.headers[header].type.fields[index]
 
     def field_name(self, header: str, index: int) -> str:
-        """As a reader of the program knows it: locals and user metadata without the compiler's `scalars` around."""
+        """Return a field's name as in the source: locals and user metadata without the compiler's `scalars`
+        around."""
         member = self.standard_of.get((header, index))
         if member:
             return f"standard_metadata.{member}"
@@ -112,7 +114,7 @@ class PacketState:
         return number - (1 << kind.width) if kind.signed and kind.width and number >> (kind.width - 1) else number
 
     def element(self, stack: str, index: int | None) -> str | None:
-        """The header that an element of a stack is; index None: the last one that was extracted or pushed."""
+        """Return the header that an element of a stack is; index None: the last one that was extracted or pushed."""
         elements = self.places.model.stacks[stack].elements
         if index is None:
             index = self._words[_PHV + self.places.layout.stacks[stack].counter] - 1

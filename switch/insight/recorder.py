@@ -50,7 +50,7 @@ def build_instrumented(bmv2_json: Mapping[str, Any]) -> InstrumentedProgram:
 
 
 class Level(enum.IntEnum):
-    """What is recorded: points that were reached, or these with all values."""
+    """Detail of recording: points that were reached, or these with all values."""
 
     POINTS = TRACE_HEADERS.constant("GB_TRACE_POINTS")
     VALUES = TRACE_HEADERS.constant("GB_TRACE_VALUES")
@@ -77,7 +77,10 @@ class Recorder:
         _library().gb_recorder_close(self.pointer)
 
     def take(self) -> bytes:
-        """The words since the last call, 8 bytes each (as_words). MemoryError if they were too many to keep."""
+        """Return the words since the last call, 8 bytes each (as_words).
+
+        Raises MemoryError if they were too many to keep.
+        """
         count, lost = ctypes.c_uint64(), ctypes.c_int()
         first = _library().gb_recorder_words(self.pointer, ctypes.byref(count), ctypes.byref(lost))
         words = ctypes.string_at(first, 8 * count.value) if count.value else b""
@@ -87,8 +90,10 @@ class Recorder:
         return words
 
     def entries(self, state: SwitchState, tables: int) -> bytes:
-        """Words that tell the entries of a switch's tables as they are now (records.read_entries), by table and
-        handle. Records not taken yet are lost. tables: how many the program has."""
+        """Return words (read_entries) of the entries of a switch's tables as they are now, by table and handle.
+
+        Records not taken yet are lost. `tables`: how many the program has.
+        """
         _library().gb_recorder_clear(self.pointer)
         for number in range(tables):
             _library().gb_recorder_list_entries(self.pointer, state.record, number)
@@ -104,7 +109,7 @@ _in_use = threading.local()
 
 @contextlib.contextmanager
 def recording(level: Level) -> Iterator[Recorder]:
-    """A recorder of what instrumented programs do in this thread, which has one at a time."""
+    """Record what instrumented programs do in this thread, which has one recorder at a time."""
     if getattr(_in_use, "recorder", None) is not None:
         raise RuntimeError("this thread records already: leave the other recorder first")
     recorder = _in_use.recorder = Recorder(level)
@@ -138,7 +143,7 @@ class FabricRecorder:
         self._recorder.close()
 
     def before_restart(self) -> None:
-        """A switch is about to lose its state, whose address may become another one's."""
+        """Take records before a switch loses its state, whose address may become another one's."""
         with self._engine.guard:
             self._take()
 
@@ -171,16 +176,18 @@ class FabricRecorder:
 
 @dataclass(frozen=True)
 class TraceRecording:
-    """parts: words, and device ids by the addresses of states in them. entries: words by device id. start_us: when
-    each switch came up, after the first one."""
+    """Records of many switches."""
 
     parts: Sequence[tuple[Sequence[int], Mapping[int, int]]]
+    """Words, and device ids by the addresses of states in them."""
     entries: Mapping[int, Sequence[int]]
+    """Words by device id."""
     start_us: Mapping[int, int]
+    """When each switch came up, after the first one."""
 
 
 def read_recording(file: Path, written: Mapping[str, Any]) -> TraceRecording:
-    """written: what FabricRecorder.write returned."""
+    """Read a file; `written` is what FabricRecorder.write returned."""
     every, at = as_words(file.read_bytes()), 0
     parts, entries = [], {}
     for part in written["parts"]:
@@ -219,17 +226,20 @@ class FieldMatch:
 
 @dataclass(frozen=True)
 class RecordedEntry:
-    """handle: None is the default entry. What it runs: action_id None is nothing. match: empty without a handle."""
+    """A table entry, or a table's default entry."""
 
     table: str
     handle: int | None
+    """Handle; None for the default entry."""
     priority: int
     match: tuple[FieldMatch, ...]
+    """Match of each key field; empty without a handle."""
     member: int | None
     group: int | None
     packets: int
     bytes: int
     action_id: int | None
+    """Action that it runs; None for none."""
     arguments: tuple[int, ...]
 
     @property
@@ -240,8 +250,7 @@ class RecordedEntry:
 
 @dataclass(frozen=True)
 class Begin:
-    """switch: address of its state. state: words of standard metadata, requests and PHV; frame: what the parser is
-    given. Both are empty where values are not recorded."""
+    """Begin of a pass."""
 
     site: Site
     number: int
@@ -249,8 +258,11 @@ class Begin:
     packet: int
     instance_type: int
     switch: int
+    """Address of its state."""
     state: Sequence[int]
+    """Words of standard metadata, requests and PHV; empty where values are not recorded."""
     frame: bytes
+    """What the parser is given; empty where values are not recorded."""
 
 
 @dataclass(frozen=True)
@@ -263,10 +275,11 @@ class End:
 
 @dataclass(frozen=True)
 class Step:
-    """offset: bytes of the frame that the parser has taken."""
+    """A point that was reached."""
 
     site: Site
     offset: int
+    """Bytes of the frame that the parser has taken."""
     changes: Changes
 
 
@@ -281,13 +294,15 @@ class Lookup:
 
 @dataclass(frozen=True)
 class CellBefore:
-    """array: index among the program's arrays of that kind. words: what the cell holds; none for a meter."""
+    """A cell before it is used."""
 
     site: Site
     kind: str
     array: int
+    """Index among the program's arrays of that kind."""
     index: int
     words: tuple[int, ...]
+    """Words that the cell holds; none for a meter."""
 
 
 @dataclass(frozen=True)
@@ -300,7 +315,7 @@ Record = Begin | End | Step | Lookup | CellBefore | CellAfter
 
 
 def split_records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
-    """(kind, site, words) of each record."""
+    """Yield (kind, site, words) of each record."""
     at = 0
     while at < len(words):
         head = words[at]
@@ -315,7 +330,7 @@ def read_records(program: InstrumentedProgram, with_values: bool, words: Sequenc
 
 @dataclass(frozen=True)
 class SwitchPass:
-    """What one pass of a packet through a parser or pipeline of a switch reported."""
+    """Records of one pass of a packet through a parser or pipeline of a switch."""
 
     device_id: int
     program: InstrumentedProgram
@@ -325,7 +340,10 @@ class SwitchPass:
 def switch_passes(
     switches: Mapping[int, tuple[int, InstrumentedProgram]], with_values: bool, words: Sequence[int]
 ) -> Iterator[SwitchPass]:
-    """Records of many switches, pass by pass. switches: device id and program, by the address of the state."""
+    """Yield the records of many switches, pass by pass.
+
+    `switches`: device id and program, by the address of the state.
+    """
     device: tuple[int, InstrumentedProgram] | None = None
     records: list[Record] = []
     for kind, site, body in split_records(words):
@@ -381,7 +399,7 @@ def _changes(words: Sequence[int]) -> Changes:
 
 
 def _numbers(words: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """Runs of words, least significant first, as numbers."""
+    """Return runs of words, least significant first, as numbers."""
     numbers, at = [], 0
     for count in counts:
         numbers.append(sum(word << 64 * i for i, word in enumerate(words[at : at + count])))
@@ -390,7 +408,7 @@ def _numbers(words: Sequence[int], counts: Sequence[int]) -> list[int]:
 
 
 def _entry(table: Table, body: Sequence[int]) -> tuple[RecordedEntry, Sequence[int]]:
-    """An entry, and the words behind it."""
+    """Return an entry, and the words behind it."""
     handle, priority, member, group, packets, bytes_, action_id = body[:7]
     action = next((a for a in table.actions if a.id == action_id), None)
     data_words = max((sum(words_of(p.width) for p in a.parameters) for a in table.actions), default=0)

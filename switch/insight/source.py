@@ -23,7 +23,7 @@ class SourceMap:
     """folders: where to look for the files that the program names. Not all parts have a source."""
 
     def __init__(self, model: m.ProgramModel | None, folders: Sequence[Path] = ()) -> None:
-        """model: None where only files are looked for."""
+        """Look for files in these folders; `model` is None where only files are looked for."""
         self._folders = [*folders, _P4_INCLUDE]
         self._files: dict[str, tuple[str, ...] | None] = {}
         self._sources = dict(_sites(model)) if model is not None else {}
@@ -37,14 +37,14 @@ class SourceMap:
         return self._actions.get(action_id)
 
     def line(self, source: m.Source) -> str | None:
-        """The whole line, without the space around it; None where the file is not at hand."""
+        """Return the whole line, without the space around it; None where the file is not at hand."""
         lines = self.file(source.file)
         if lines is None or not 0 < source.line <= len(lines):
             return None
         return lines[source.line - 1].strip()
 
     def file(self, name: str) -> tuple[str, ...] | None:
-        """The lines of a source file; None if it is in none of the folders."""
+        """Return the lines of a source file; None if it is in none of the folders."""
         if name not in self._files:
             self._files[name] = self._find(name)
         return self._files[name]
@@ -191,6 +191,6 @@ class Describer:
 
 
 def leaves(expression: Any) -> Iterator[ex.FieldReference | ex.IsValid]:
-    """The fields and validities that an expression looks at, each once, from left to right."""
+    """Yield the fields and validities that an expression reads, each once, from left to right."""
     kinds = (ex.FieldReference, ex.IsValid)
     yield from dict.fromkeys(part for part in ex.walk(expression, stop=kinds) if isinstance(part, kinds))

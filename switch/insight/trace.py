@@ -45,7 +45,7 @@ def build_trace(
     records: Sequence[Record],
     outputs: Sequence[tuple[int, bytes]],
 ) -> e.Trace:
-    """frame: what arrived at `port`. outputs: what left meanwhile, in order."""
+    """Return the trace of a frame that arrived at `port`; `outputs` is what left meanwhile, in order."""
     builder = _TraceBuilder(program, sources, frame, outputs)
     for record in records:
         builder.take(record)
@@ -140,7 +140,7 @@ class _TraceBuilder:
         return next((stage for stage in self.stages if stage.number == number), None)
 
     def _frame_of(self, number: int | None) -> bytes:
-        """The frame that an earlier stage worked on or made."""
+        """Return the frame that an earlier stage worked on or made."""
         stage = self._by_number(number)
         while stage is not None and not stage.frame:
             stage = self._by_number(stage.parent)
@@ -414,7 +414,7 @@ class _TraceBuilder:
 
 
 def case_text(taken: m.StateTransition | None, widths: Sequence[int]) -> str:
-    """The case of a select: values and masks in hexadecimal, "default", or a value set's name."""
+    """Return the text of a select's case: values and masks in hexadecimal, "default", or a value set's name."""
     if taken is None:
         return "none"
     if taken.value_set is not None:

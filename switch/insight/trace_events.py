@@ -21,52 +21,54 @@ class FieldValue:
 
 @dataclass
 class ExecutedOperation:
-    """Of a parser state. op: extract, set, verify, advance or a primitive's name. data: the bytes that were taken.
-
-    failed: it ended parsing with the state's error.
-    """
+    """An operation of a parser state."""
 
     op: str
+    """Kind: extract, set, verify, advance or a primitive's name."""
     text: str
     source: Source | None
     header: str | None = None
     data: bytes = b""
+    """Bytes that were taken."""
     fields: tuple[FieldValue, ...] = ()
     changes: tuple[Change, ...] = ()
     failed: bool = False
+    """Whether it ended parsing with the state's error."""
 
 
 @dataclass
 class ParserState:
-    """select: what the transition looks at. case: "0x0800", "default" or a value set's name; None without select.
-
-    following: the next state, "accept", or "reject" with `error`. transition_source: of the case that was taken.
-    """
+    """A parser state that the packet was in."""
 
     name: str
     source: Source | None
     at_byte: int
     operations: list[ExecutedOperation] = field(default_factory=list)
     select: tuple[FieldValue, ...] = ()
+    """Values that the transition selects on."""
     case: str | None = None
+    """Such as "0x0800", "default" or a value set's name; None without select."""
     following: str = ""
+    """Next state, "accept", or "reject" with `error`."""
     error: str | None = None
     transition_source: Source | None = None
+    """Source of the case that was taken."""
 
 
 @dataclass(frozen=True)
 class CellUse:
-    """array: "register", "counter" or "meter". old, new: a register's value, or a counter's packets and bytes.
-
-    new: None for what only reads; both None for a meter. width: bits of a register's cell, else 0.
-    """
+    """Use of a cell of a register, counter or meter."""
 
     array: str
+    """Kind: "register", "counter" or "meter"."""
     name: str
     index: int
     width: int
+    """Width of a register's cell in bits, else 0."""
     old: int | tuple[int, int] | None
+    """Value of a register, or packets and bytes of a counter; None for a meter."""
     new: int | tuple[int, int] | None
+    """Value afterwards, likewise; None for what only reads."""
 
 
 @dataclass(frozen=True)
@@ -101,47 +103,55 @@ class EntryPart:
 
 @dataclass(frozen=True)
 class MatchedEntry:
-    """priority: None where the table has none. member, group: of an action profile."""
+    """A table entry that matched."""
 
     match: tuple[EntryPart, ...]
     priority: int | None
+    """Priority; None where the table has none."""
     member: int | None = None
+    """Member of an action profile."""
     group: int | None = None
+    """Group of an action profile."""
 
 
 @dataclass
 class TableApplication:
-    """entry: None is the default entry. action: None is none at all. counted: packets and bytes of the entry's direct
-    counter, with this packet. changes: what a direct meter wrote."""
+    """A table that was applied."""
 
     name: str
     source: Source | None
     key: tuple[KeyPart, ...]
     hit: bool
     entry: MatchedEntry | None
+    """Entry that matched; None for the default entry."""
     action: str | None
+    """Action that was run, if any."""
     action_source: Source | None
     arguments: tuple[FieldValue, ...] = ()
     counted: tuple[int, int] | None = None
+    """Packets and bytes of the entry's direct counter, with this packet."""
     changes: tuple[Change, ...] = ()
+    """Changes by a direct meter."""
     statements: list[ExecutedStatement] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Branch:
-    """operands: the fields and validities (width 0) that the condition looks at."""
+    """A condition that was evaluated."""
 
     source: Source | None
     text: str
     outcome: bool
     operands: tuple[FieldValue, ...]
+    """Fields and validities (width 0) that the condition reads."""
 
 
 @dataclass(frozen=True)
 class ChecksumStep:
-    """task: verify or update."""
+    """A checksum that was verified or updated."""
 
     task: str
+    """Either "verify" or "update"."""
     target: str
     source: Source | None
     changes: tuple[Change, ...]
@@ -164,13 +174,12 @@ Event = ParserState | TableApplication | ExecutedStatement | Branch | ChecksumSt
 
 @dataclass(frozen=True)
 class Decision:
-    """What the switch did with the packet after a stage.
-
-    kind: "to_port" (number), "to_group" (number, copies), "clone" (number: the session, copies), "resubmit",
-    "recirculate", "drop" (reason, source: the statement that asked for it), "sent" (number: the port, frame).
-    """
+    """A decision about the packet after a stage."""
 
     kind: str
+    """One of "to_port" (number), "to_group" (number, copies), "clone" (number: the session, copies), "resubmit",
+    "recirculate", "drop" (reason, source: the statement that asked for it), and "sent" (number: the port,
+    frame)."""
     number: int | None = None
     copies: int | None = None
     reason: str = ""
@@ -180,35 +189,37 @@ class Decision:
 
 @dataclass
 class TraceStage:
-    """name: parse, ingress, egress or deparse. parent: number of the stage that the packet comes from.
-
-    cause: arrived, continued, unicast, multicast, clone, resubmit or recirculate. port: of arrival, or of departure.
-    frame: what a parser gets and a deparser makes.
-    """
+    """A pass of the packet through a parser, pipeline or deparser."""
 
     number: int
     name: str
+    """One of parse, ingress, egress and deparse."""
     parent: int | None
+    """Number of the stage that the packet comes from."""
     cause: str
+    """One of arrived, continued, unicast, multicast, clone, resubmit and recirculate."""
     port: int
+    """Port of arrival, or of departure."""
     instance: int = 0
     frame: bytes = b""
+    """Frame that a parser gets or a deparser makes."""
     events: list[Event] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """outputs: (port, frame) of all that left the switch, in order."""
+    """A packet's way through one switch."""
 
     program: str
     port: int
     frame: bytes
     stages: tuple[TraceStage, ...]
     outputs: tuple[tuple[int, bytes], ...]
+    """Port and frame of all that left the switch, in order."""
 
     def to_json(self) -> dict[str, Any]:
-        """Bytes in hexadecimal; events with their kind."""
+        """Return the trace as JSON: bytes in hexadecimal, and events with their kind."""
         result: dict[str, Any] = _json(self)
         result["outputs"] = [{"port": port, "frame": frame.hex()} for port, frame in self.outputs]
         return result
@@ -250,7 +261,10 @@ _LONG_BITS = 32
 
 
 def value_text(value: Value, width: int, name: str) -> str:
-    """name: of the field, the last part of which decides among the forms. width: bits; 0 is a Boolean."""
+    """Return the text of a field's value.
+
+    `name` is the field's, the last part of which decides among the forms; a `width` of 0 bits is a Boolean.
+    """
     if isinstance(value, bytes):
         return value.hex() or "(empty)"
     if width == 0:

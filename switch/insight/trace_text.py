@@ -30,12 +30,14 @@ _BYTES_A_LINE = 32
 
 @dataclass(frozen=True)
 class TextLine:
-    """style: of rich. source: None leaves the left side empty."""
+    """A line of text, beside the source."""
 
     text: str
     depth: int = 0
     style: str = ""
+    """Style of rich."""
     source: Source | None = None
+    """Source at the left side; None leaves it empty."""
 
 
 def trace_text(trace: e.Trace, sources: SourceMap, columns: int = 120) -> str:
@@ -47,7 +49,7 @@ def trace_text(trace: e.Trace, sources: SourceMap, columns: int = 120) -> str:
 
 
 def print_trace(trace: e.Trace, sources: SourceMap, console: Console, *, whole: bool = False) -> None:
-    """whole: all of long lists (fields, statements of one line), not just their beginning."""
+    """Print a trace; with `whole`, all of long lists (fields, statements of one line) instead of their beginning."""
     lines = list(_Writer(sources, whole).trace(trace))
     width = max((len(str(line.source)) for line in lines if line.source), default=0)
     for line in lines:
@@ -105,7 +107,7 @@ class _Writer:
             yield TextLine(f"emit {', '.join(headers)}" if headers else "no header is valid", 1)
 
     def _line(self, source: Source | None, otherwise: str) -> str:
-        """The source line without the braces of the block that it begins or ends."""
+        """Return the source line without the braces of the block that it begins or ends."""
         line = self._sources.line(source) if source else None
         return (line and line.removeprefix("}").removesuffix("{").strip()) or otherwise
 
@@ -158,7 +160,8 @@ class _Writer:
         yield from self._statements(table.statements, 3)
 
     def _statements(self, statements: Sequence[e.ExecutedStatement], depth: int) -> Iterator[TextLine]:
-        """Statements in order. Those of one source line, such as a macro over all lanes, are told together."""
+        """Yield lines for statements in order; those of one source line, such as a macro over all lanes, share
+        one."""
         for _, group in itertools.groupby(statements, lambda s: str(s.source) if s.source else s.text):
             same = list(group)
             source = same[0].source

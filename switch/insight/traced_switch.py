@@ -32,7 +32,7 @@ _MAX_EVENTS = 2_000
 
 @dataclass(frozen=True)
 class Passage:
-    """One packet's records, and what left the switch meanwhile: (port, frame), in order for each port."""
+    """Records of one packet, and what left the switch meanwhile: (port, frame), in order for each port."""
 
     records: list[Record]
     outputs: list[tuple[int, bytes]]
@@ -95,7 +95,10 @@ class TracedSwitch:
         return self.let_pass(duration_us, recorded=recorded)
 
     def let_pass(self, duration_us: float, max_events: int = _MAX_EVENTS, *, recorded: bool = True) -> Passage:
-        """What happens meanwhile, with the records of all packets, if they are wanted: reading them takes time."""
+        """Let time pass, and return what happens, with the records of all packets unless `recorded` is False.
+
+        Reading records takes time.
+        """
         try:
             self._target.engine.advance(duration_us, max_events)
         except RuntimeError:
@@ -109,6 +112,6 @@ class TracedSwitch:
         return Passage(read_records(self.program, with_values, words) if recorded else [], outputs)
 
     def entries(self, table: str) -> list[RecordedEntry]:
-        """The entries of a table as they are now."""
+        """Return the entries of a table as they are now."""
         words = self._recorder.entries(self.device.state, len(self.program.model.tables))
         return [entry for entry in read_entries(self.program, as_words(words)) if entry.table == table]

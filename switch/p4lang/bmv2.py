@@ -33,7 +33,8 @@ def find_simple_switch_grpc() -> str:
 
 
 def find_simple_switch() -> tuple[str, str] | None:
-    """Paths of simple_switch and its command line: beside GRADBED_BMV2, else in PATH; None if one is not there."""
+    """Return the paths of simple_switch and its command line: beside GRADBED_BMV2, else in PATH; None if one is
+    missing."""
     bmv2 = os.environ.get("GRADBED_BMV2")
     path = str(Path(bmv2).parent) if bmv2 and os.sep in bmv2 else None
     switch, shell = shutil.which("simple_switch", path=path), shutil.which("simple_switch_CLI", path=path)
@@ -100,7 +101,7 @@ class Shell:
         self._process.communicate()
 
     def _answer(self) -> str:
-        """Everything up to the next prompt."""
+        """Read up to the next prompt."""
         assert self._process.stdout is not None
         answer = b""
         while not answer.endswith(_PROMPT):

@@ -13,7 +13,7 @@ from gradbed.common.errors import UserError
 
 
 def find_p4c() -> str | None:
-    """Path of p4c's BMv2 compiler: GRADBED_P4C, else p4c-bm2-ss in PATH; None if it is not installed."""
+    """Return the path of p4c's BMv2 compiler: GRADBED_P4C, else p4c-bm2-ss in PATH; None if it is not installed."""
     return shutil.which(os.environ.get("GRADBED_P4C", "p4c-bm2-ss"))
 
 
@@ -34,7 +34,7 @@ def version(p4c: str) -> str:
 
 
 def version_number(p4c: str) -> tuple[int, ...]:
-    """(1, 2, 4, 2) of "Version 1.2.4.2 (SHA: ...)"; () if it does not say."""
+    """Return (1, 2, 4, 2) of "Version 1.2.4.2 (SHA: ...)"; () if it has none."""
     found = re.search(r"\b\d+(?:\.\d+)+", version(p4c))
     return tuple(map(int, found[0].split("."))) if found else ()
 

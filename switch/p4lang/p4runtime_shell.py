@@ -23,9 +23,9 @@ _COMPLETE = "complete"
 
 
 def shell_python() -> Path:
-    """Python of an environment that has p4runtime-shell; made if it is not there, which takes some seconds.
+    """Return the Python of an environment that has p4runtime-shell; make it, in some seconds, if it is not there.
 
-    Raises UserError with the last word of venv or pip if that fails.
+    Raises UserError with the last line of venv or pip if that fails.
     """
     home = _home()
     python = home / "bin" / "python"
@@ -43,7 +43,7 @@ def shell_python() -> Path:
 
 
 def installed_python() -> Path | None:
-    """The same, if it is there."""
+    """Return the Python of that environment; None if it is not there."""
     return _home() / "bin" / "python" if _is_complete(_home()) else None
 
 
@@ -53,7 +53,10 @@ def _home() -> Path:
 
 
 def shell_arguments(grpc_address: str, device_id: int, election_id: str, config: str | None) -> list[str]:
-    """What follows Python on the command line. `config`: P4INFO,JSON to push; None uses what the switch runs."""
+    """Return the arguments of Python that start the shell.
+
+    `config`: P4INFO,JSON to push; None uses what the switch runs.
+    """
     arguments = [
         "-m",
         "p4runtime_sh",

@@ -56,10 +56,10 @@ class ParameterCodec(NamedTuple):
 
 
 class ActionCodec:
-    """One action."""
+    """Codec of one action."""
 
     def __init__(self, name: str, action_id: int, parameters: Sequence[ParameterCodec]) -> None:
-        """`parameters` in declaration order."""
+        """Take the parameters in declaration order."""
         self.name = name
         self.action_id = action_id
         self._ordered = list(parameters)
@@ -70,7 +70,7 @@ class ActionCodec:
         return len(self._ordered)
 
     def decode(self, parameters: Sequence[Any]) -> tuple[int, ...]:
-        """Arguments in declaration order from Action.Param messages in any order. Raises RequestError."""
+        """Return the arguments, in declaration order, of Action.Param messages in any order. Raises RequestError."""
         if len(parameters) != len(self._ordered):
             raise invalid(f"action {self.name} takes {len(self._ordered)} parameters, got {len(parameters)}")
         arguments: list[int | None] = [None] * len(self._ordered)
@@ -94,7 +94,10 @@ class ActionCodec:
 
 
 def action_codecs(info: Any, program: ProgramModel, translations: Translations) -> dict[int, ActionCodec]:
-    """The actions of a P4Info by id. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+    """Return the codecs of a P4Info's actions by id.
+
+    Raises ValueError where P4Info and BMv2 JSON do not fit together.
+    """
     # An action that is also called from a control is there a second time, with its arguments built in.
     all_widths_bits: dict[str, list[list[int]]] = {}
     for in_program in program.actions.values():

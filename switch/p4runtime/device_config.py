@@ -12,7 +12,7 @@ _VARINT, _BYTES = 0, 2
 
 
 def bmv2_json(device_config: bytes) -> dict[str, Any]:
-    """The program. Raises ValueError."""
+    """Return the BMv2 JSON of a device config. Raises ValueError."""
     try:
         document = json.loads(bmv2_json_text(device_config))
     except (ValueError, RecursionError) as error:
@@ -23,7 +23,7 @@ def bmv2_json(device_config: bytes) -> dict[str, Any]:
 
 
 def bmv2_json_text(device_config: bytes) -> bytes:
-    """The JSON. What is neither JSON nor such a message is returned as it is."""
+    """Return the text of the JSON; of what is neither JSON nor such a message, all bytes."""
     if device_config[:1] not in (b"\x08", b"\x12", b"\x1a"):
         return device_config
     try:
@@ -34,7 +34,7 @@ def bmv2_json_text(device_config: bytes) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Numbers and contents of the fields (Protocol Buffers, "Encoding"); varints have none."""
+    """Yield the numbers and contents of the fields (Protocol Buffers, "Encoding"); varints are skipped."""
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
@@ -48,7 +48,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """A number, and the position behind it."""
+    """Return a number, and the position behind it."""
     value = 0
     for shift in range(0, 70, 7):
         byte = message[position]

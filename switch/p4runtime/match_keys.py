@@ -28,7 +28,7 @@ from gradbed.switch.p4runtime.values import (
 
 
 class MatchField:
-    """One field of a key. Subclasses: one per match kind."""
+    """A field of a key. There is a subclass for each match kind."""
 
     kind: ClassVar[str]
     needs_priority: ClassVar[bool] = False
@@ -44,7 +44,7 @@ class MatchField:
         device_width_bits: int,
         values: ValueCodec | None = None,
     ) -> None:
-        """`values`: of fields that controllers name by strings."""
+        """Create the codec of a field; `values` is that of fields that controllers name by strings."""
         self.field_id = field_id
         self.name = name
         self.width_bits = width_bits
@@ -53,7 +53,7 @@ class MatchField:
         self.values = values or NumberCodec(self.device_width_bits)
 
     def decode(self, match: Any) -> Any:
-        """Canonical value of a FieldMatch whose oneof is of this kind. Raises RequestError."""
+        """Return the canonical value of a FieldMatch whose oneof is of this kind. Raises RequestError."""
         raise NotImplementedError
 
     def encode(self, value: Any, match: Any) -> None:
@@ -64,7 +64,7 @@ class MatchField:
         raise NotImplementedError
 
     def of_program(self, key: EntryField) -> Any:
-        """Canonical value of this field in an entry that is part of the program."""
+        """Return the canonical value of this field in an entry that is part of the program."""
         raise NotImplementedError
 
 
@@ -224,10 +224,11 @@ def match_fields(
     type_info: Any,
     translations: Translations,
 ) -> list[MatchField]:
-    """The fields of a key from p4.config.v1.MatchField messages.
+    """Return the fields of a key from p4.config.v1.MatchField messages.
 
-    `keys`: match kind (None: any) and width in bits of each in the BMv2 JSON. `where` begins the errors.
     Raises ValueError where P4Info and BMv2 JSON do not fit together.
+
+    `keys`: match kind (None: any) and width in bits of each field in the BMv2 JSON. `where`: how the errors begin.
     """
     if len(keys) != len(described_fields):
         raise ValueError(
@@ -259,7 +260,7 @@ class KeyCodec:
     """A key as a whole: fields by id, in any order, left out where they match anything."""
 
     def __init__(self, fields: Sequence[MatchField], where: str) -> None:
-        """`where` begins the errors."""
+        """Create the codec of these fields; `where` is how errors begin."""
         self.fields = list(fields)
         self.needs_priority = any(field.needs_priority for field in fields)
         self._where = where
@@ -268,7 +269,7 @@ class KeyCodec:
         self._required = [i for i, field in enumerate(fields) if field.required]
 
     def decode(self, matches: Iterable[Any]) -> Key:
-        """Canonical key from FieldMatch messages. Raises RequestError."""
+        """Return the canonical key of FieldMatch messages. Raises RequestError."""
         values = self._absent.copy()
         seen = 0
         for match in matches:

@@ -32,7 +32,7 @@ class ControllerHeader:
     """A header annotated with @controller_header; without fields when the program declares none."""
 
     def __init__(self, fields: Sequence[HeaderField]) -> None:
-        """Raises ValueError unless the header fills whole bytes."""
+        """Take the fields. Raises ValueError unless they fill whole bytes."""
         self._fields = list(fields)
         self._indices = {field.metadata_id: i for i, field in enumerate(self._fields)}
         total_bits = sum(field.width_bits for field in self._fields)
@@ -63,7 +63,10 @@ class ControllerHeader:
         return header.to_bytes(self.length_bytes, "big") + payload
 
     def packet_in(self, frame: bytes) -> Any:
-        """The PacketIn of a frame from the CPU port. Raises ValueError if the frame is shorter than the header."""
+        """Return the PacketIn of a frame from the CPU port.
+
+        Raises ValueError if the frame is shorter than the header.
+        """
         if len(frame) < self.length_bytes:
             raise ValueError(f"a frame of {len(frame)} bytes has no {self.length_bytes} bytes of packet-in header")
         packet = p4r.PacketIn(payload=frame[self.length_bytes :])
@@ -77,7 +80,7 @@ class ControllerHeader:
 
 
 def controller_header(name: str, info: Any, program: ProgramModel, translations: Translations) -> ControllerHeader:
-    """The header of P4Info's controller_packet_metadata of that name ("packet_in" or "packet_out").
+    """Return the header of P4Info's controller_packet_metadata of that name ("packet_in" or "packet_out").
 
     Raises ValueError where its layout cannot be known.
     """
@@ -93,7 +96,10 @@ def controller_header(name: str, info: Any, program: ProgramModel, translations:
 
 
 def _wire_widths_bits(described: Any, type_info: Any, program: ProgramModel) -> list[int]:
-    """P4Info gives widths as the controller sees them; those of translated types are the JSON's to tell."""
+    """Return the widths of the fields in bits.
+
+    P4Info gives widths as the controller sees them; those of translated types are in the JSON only.
+    """
     if not any(is_translated(metadata, type_info) for metadata in described.metadata):
         return [controller_width_bits(metadata, type_info) for metadata in described.metadata]
     names = [metadata.name for metadata in described.metadata]

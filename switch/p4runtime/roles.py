@@ -17,17 +17,21 @@ from gradbed.switch.p4runtime.status import invalid
 
 @dataclass(frozen=True)
 class Role:
-    """What controllers of a role may do. `writable_ids` None: everything."""
+    """A role: what its controllers may do."""
 
     name: str
     writable_ids: frozenset[int] | None = None
+    """Ids of P4 objects whose entities they may write; None for all."""
     exclusive_ids: frozenset[int] = frozenset()
     receives_packet_ins: bool = True
     can_push_pipeline: bool = True
     packet_in_filter: tuple[int, bytes] | None = None
 
     def reads(self, p4_id: int) -> bool:
-        """Whether an entity of this object is in the role's scope. Id 0 stands for entities without a P4 object."""
+        """Return whether an entity of this object is in the role's scope.
+
+        Id 0 stands for entities without a P4 object.
+        """
         return self.writable_ids is None or p4_id == 0 or p4_id in self.writable_ids
 
     def accepts(self, packet: Any) -> bool:

@@ -63,7 +63,10 @@ class BatchError(Exception):
         self.outcomes = outcomes
 
     def details(self) -> bytes:
-        """google.rpc.Status with one p4.v1.Error per element, in the order of the batch."""
+        """Return the google.rpc.Status with one p4.v1.Error per element, in the order of the batch.
+
+        P4Runtime specification 1.4, "Error Reporting".
+        """
         status = rpc_status.Status(code=StatusCode.UNKNOWN, message=self.message)
         texts_bytes = _room_for_texts(len(self.outcomes))
         for outcome in self.outcomes:
@@ -79,8 +82,10 @@ class BatchError(Exception):
 
 
 def update_errors(metadata: Iterable[tuple[str, Any]] | None) -> list[Any]:
-    """The p4.v1.Error of every update of a failed Write, in their order, from its trailing metadata; empty if none
-    were sent."""
+    """Return the p4.v1.Error of every update of a failed Write, in their order, from its trailing metadata.
+
+    Empty if none were sent.
+    """
     sent = next((value for key, value in metadata or () if key == DETAILS_KEY), b"")
     errors = []
     for detail in rpc_status.Status.FromString(sent).details:
@@ -91,14 +96,17 @@ def update_errors(metadata: Iterable[tuple[str, Any]] | None) -> list[Any]:
 
 
 def raise_failures(outcomes: Sequence[RequestError | None], what: str) -> None:
-    """BatchError if some of a batch of updates or requests failed."""
+    """Raise BatchError if some of a batch of updates or requests failed."""
     if any(outcomes):
         failed = sum(outcome is not None for outcome in outcomes)
         raise BatchError(f"{failed} of {len(outcomes)} {what} failed", outcomes)
 
 
 def _room_for_texts(error_count: int) -> int:
-    """Bytes that texts may take so that the codes still reach a client. Later texts are left out before codes are."""
+    """Return how many bytes texts may take so that the codes still reach a client.
+
+    Later texts are left out before codes are.
+    """
     needed = error_count * ERROR_BYTES + OTHER_METADATA_BYTES
     return next((limit - needed for limit in CLIENT_LIMITS_BYTES if needed < limit), 0)
 
@@ -123,8 +131,7 @@ _OF_A_DEVICE: tuple[tuple[type[Exception], Callable[[str], RequestError]], ...] 
 
 
 def from_exception(error: Exception) -> RequestError:
-    """One line for what a device raised (see gradbed.switch.device for its conventions), or for a fault of this
-    server."""
+    """Return the error for what a device raised (see gradbed.switch.device), or for a fault of this server."""
     if isinstance(error, RequestError):
         return error
     text = " ".join(str(error).split()) or type(error).__name__
@@ -139,7 +146,7 @@ def from_exception(error: Exception) -> RequestError:
 
 
 class MalformedRequests(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Hands the error on in place of the request. By itself gRPC for Python says UNKNOWN and names a class."""
+    """Passes the error on in place of the request. By itself gRPC for Python answers UNKNOWN and names a class."""
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
         handler = await continuation(details)

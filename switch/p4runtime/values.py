@@ -19,9 +19,9 @@ from gradbed.switch.p4runtime.status import exhausted, invalid, out_of_range
 
 
 def decode_unsigned(data: bytes, width_bits: int) -> int:
-    """The value of a bit<width_bits>.
+    """Return the value of a bit<width_bits>.
 
-    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    Raises INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
     """
     if not data:
         raise invalid("a value is an empty byte string: zero is the byte 00")
@@ -32,14 +32,14 @@ def decode_unsigned(data: bytes, width_bits: int) -> int:
 
 
 def encode_unsigned(value: int) -> bytes:
-    """The canonical string of a non-negative integer."""
+    """Return the canonical string of a non-negative integer."""
     return value.to_bytes((value.bit_length() + 7) // 8 or 1, "big")
 
 
 def decode_signed(data: bytes, width_bits: int) -> int:
-    """The value of an int<width_bits>.
+    """Return the value of an int<width_bits>.
 
-    INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
+    Raises INVALID_ARGUMENT for an empty string, OUT_OF_RANGE for a value that is too wide.
     """
     if not data:
         raise invalid("a value is an empty byte string: zero is the byte 00")
@@ -50,7 +50,7 @@ def decode_signed(data: bytes, width_bits: int) -> int:
 
 
 def encode_signed(value: int) -> bytes:
-    """The canonical string of an integer in two's complement."""
+    """Return the canonical string of an integer in two's complement."""
     magnitude = value if value >= 0 else ~value
     return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
 
@@ -70,7 +70,7 @@ class TranslatedNames:
         self._lock = threading.Lock()
 
     def decode(self, data: bytes) -> int:
-        """The value that a string stands for, from now on. Raises RequestError."""
+        """Return the value that a string stands for, from now on. Raises RequestError."""
         value = self._values.get(data)
         if value is not None:
             return value
@@ -129,7 +129,7 @@ class ValueCodec(Protocol):
     """Values of one type: a byte string to the controller, a number to the data plane."""
 
     def decode(self, data: bytes) -> int:
-        """Raises RequestError."""
+        """Return the device's value. Raises RequestError."""
 
     def encode(self, value: int) -> bytes: ...
 
@@ -153,10 +153,11 @@ def is_string(described: Any, type_info: Any) -> bool:
 
 
 def controller_width_bits(described: Any, type_info: Any, otherwise_bits: int | None = None) -> int:
-    """Width of a match field, action parameter or packet metadata that is a number to the controller.
+    """Return the width of a match field, action parameter or packet metadata that is a number to the controller.
 
-    `described` has bitwidth and type_name; `otherwise_bits` is for those that P4Info has no width for.
     Raises ValueError.
+
+    `described`: a message with bitwidth and type_name. `otherwise_bits`: width of those that P4Info has none for.
     """
     translated = _translated_type(described, type_info)
     width_bits: int = (translated.sdn_bitwidth if translated is not None else 0) or described.bitwidth
@@ -204,7 +205,10 @@ class CellCodec:
         self.width_bits = width_bits
 
     def decode(self, data: Any) -> int:
-        """Raises INVALID_ARGUMENT for data of another form, OUT_OF_RANGE for a value that is too wide."""
+        """Return the device's value.
+
+        Raises INVALID_ARGUMENT for data of another form, OUT_OF_RANGE for a value too wide.
+        """
         form = data.WhichOneof("data")
         if form != self.oneof:
             raise invalid(f"the data is to be a {self.oneof}, got {form or 'nothing'}")
@@ -340,7 +344,10 @@ class MembersData:
 
 
 def data_codec(spec: Any, type_info: Any, device_widths_bits: Iterator[int], translations: Translations) -> DataCodec:
-    """For a P4DataTypeSpec, and the widths of all that the data plane sends of it. Raises ValueError."""
+    """Return the codec of a P4DataTypeSpec, given the widths of all values that the data plane sends of it.
+
+    Raises ValueError.
+    """
     codec = _data_codec(spec, type_info, device_widths_bits, translations)
     if next(device_widths_bits, None) is not None:
         raise ValueError("the type has fewer members in the P4Info than in the BMv2 JSON")

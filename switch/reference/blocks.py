@@ -50,13 +50,13 @@ class RuntimeValueSet:
         self.members: list[tuple[Matcher, ...]] = []
 
     def matches(self, value: Value) -> bool:
-        """value: one value; of a select over several a list."""
+        """Return whether a member matches the value, which is a list in a select over several."""
         parts = _flat(value)
         return any(all(m.matches(v) for m, v in zip(each, parts, strict=True)) for each in self.members)
 
 
 def _flat_types(type_: ValueType) -> list[ValueType]:
-    """The types of a value set's fields, also of structs in structs."""
+    """Return the types of a value set's fields, also of structs in structs."""
     base = base_of(type_)
     if not isinstance(base, RecordType):
         return [type_]
@@ -168,7 +168,7 @@ class BlockInterpreter(TableInterpreter):
     def _subroutine(
         self, name: str, parameters: list[x.ParameterNode], result: ValueType, inner: Environment
     ) -> Subroutine:
-        """Its parameters with their cells, in the inner scope; the body is its maker's."""
+        """Return a subroutine with cells for its parameters in the inner scope; the caller sets its body."""
         made = Subroutine(name, [], result)
         for each in parameters:
             type_ = self.type(each.type, inner)
@@ -207,7 +207,7 @@ class BlockInterpreter(TableInterpreter):
         path: str,
         position: Position,
     ) -> TypedExpression:
-        """An object of an extern, parser or control, by its constructor."""
+        """Construct an object of an extern, parser or control."""
         type_name = type_node.name if isinstance(type_node, x.NamedTypeNode) else ""
         meaning = scope.get(type_name, position)
         if isinstance(meaning, ExternType):
@@ -244,7 +244,7 @@ class BlockInterpreter(TableInterpreter):
         return self.expression(value, scope)
 
     def direct_instance(self, declaration: Any, scope: Environment, position: Position) -> Subroutine:
-        """Type.apply(...): an instance without a name (section 14.3)."""
+        """Return the instance without a name that Type.apply(...) runs (section 14.3)."""
         path = self._path_of(scope, declaration.declaration.name)
         return self.instantiate(declaration, [], [], path, position)
 
@@ -256,7 +256,7 @@ class BlockInterpreter(TableInterpreter):
         path: str,
         position: Position,
     ) -> Subroutine:
-        """A parser or control with the arguments of its constructor."""
+        """Instantiate a parser or control with the arguments of its constructor."""
         node: x.ControlNode | x.ParserNode = generic.declaration
         inner = Environment(generic.scope)
         inner.set(PATH, path)

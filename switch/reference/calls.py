@@ -52,7 +52,10 @@ _SIZES = {
 
 
 class Externs(Protocol):
-    """What the architecture has. types: of the arguments; values: the arguments, where it leaves those of `out`."""
+    """Objects and functions of the architecture.
+
+    In calls, `types` are those of the arguments; `values` are the arguments, and what is left there is copied out.
+    """
 
     def function(self, name: str, types: Sequence[ValueType]) -> Callable[[list[Value]], Value] | None: ...
     def method(
@@ -61,7 +64,7 @@ class Externs(Protocol):
 
 
 class CallInterpreter(StatementInterpreter):
-    """What of an elaborated program is called."""
+    """Interprets calls: of functions, actions, tables, blocks, methods and externs."""
 
     externs: Externs
 
@@ -110,7 +113,11 @@ class CallInterpreter(StatementInterpreter):
     def invocation(
         self, of: Subroutine, arguments: list[x.ArgumentNode], scope: Environment, position: Position
     ) -> Callable[[], Value]:
-        """Section 6.8: evaluate arguments left to right and save l-values; call; copy out left to right."""
+        """Return a call by the convention of section 6.8.
+
+        Arguments are evaluated and l-values saved from left to right; the function is run; results are copied out
+        from left to right.
+        """
         copies = [
             self._copy_in(of.parameters[index], argument, scope, position)
             for index, argument in argument_order(of.parameters, arguments, position)
@@ -161,7 +168,7 @@ class CallInterpreter(StatementInterpreter):
     # ---- Generic functions ----
 
     def _inferred(self, generic: Generic, node: x.CallNode, scope: Environment) -> Subroutine:
-        """A generic function with the types of these arguments."""
+        """Return a generic function specialised for the types of these arguments."""
         declaration = generic.declaration
         types: dict[str, ValueType] = {}
         if node.type_arguments:
@@ -274,7 +281,10 @@ class CallInterpreter(StatementInterpreter):
     def _extern_arguments(
         self, declaration: x.FunctionNode, inner: Environment, node: x.CallNode, scope: Environment
     ) -> tuple[list[Callable[[], tuple[Value, LValue | None]]], list[ValueType], list[int]]:
-        """Arguments as they are copied in, in the order of the call; their types, in that of the declaration."""
+        """Return the arguments as they are copied in, their types, and which of them are copied out.
+
+        The first are in the order of the call, the others in that of the declaration.
+        """
         parameters = [
             TypedParameter(p.name, p.direction, self.type(p.type, inner), None) for p in declaration.parameters
         ]
@@ -335,7 +345,7 @@ class CallInterpreter(StatementInterpreter):
     def _after_extract(
         self, function: x.MemberNode, node: x.CallNode, scope: Environment
     ) -> Callable[[], None] | None:
-        """extract(stack.next) moves the stack on (section 8.18)."""
+        """Return what extract(stack.next) does afterwards: it moves the stack on (section 8.18)."""
         if function.name != "extract":
             return None
         argument = node.arguments[0].value
@@ -356,7 +366,7 @@ class CallInterpreter(StatementInterpreter):
     # ---- Bodies ----
 
     def body_of(self, block: x.BlockNode, scope: Environment, result: ValueType) -> Callable[[], Value]:
-        """The statements of a function or action, as what its callers run."""
+        """Return the function that runs the statements of a function or action."""
         cell: Cell = [None]
         scope.set(RESULT, (result, cell))
         run = self.block(block.statements, scope)
@@ -374,7 +384,7 @@ def _run_extern(
     order: list[int],
     wraps: list[Callable[[int], int] | None],
 ) -> Value:
-    """The calling convention with a body that is the architecture's; its numbers are cut to the type of `out`."""
+    """Run an extern by the calling convention; numbers it returns are cut to the type of the out parameter."""
     saved = [copy() for copy in copies]
     values: list[Value] = [None] * len(saved)
     for index, (value, _) in zip(order, saved, strict=True):
@@ -398,7 +408,7 @@ def _kind(type_: ValueType) -> str:
 
 
 def _is_valid(value: Composite) -> bool:
-    """Of a union: whether one of its headers is."""
+    """Return whether one of a union's headers is valid."""
     if isinstance(value, RuntimeUnion):
         return any(part.valid for part in value.parts)
     assert isinstance(value, RuntimeHeader)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 
 def to_bytes(width: int, number: int) -> bytes:
-    """Bits as bytes, with zeros behind the last one."""
+    """Return bits as bytes, padded with zeros behind the last one."""
     padding = -width % 8
     return (number << padding).to_bytes((width + padding) // 8, "big")
 
 
 def csum16(data: bytes) -> int:
-    """Ones' complement of the ones' complement sum of 16-bit words (RFC 1071)."""
+    """Return the ones' complement of the ones' complement sum of 16-bit words (RFC 1071)."""
     total = 0
     for index in range(0, len(data), 2):
         word = data[index : index + 2]
@@ -27,7 +27,7 @@ def _reflected(width: int, value: int) -> int:
 
 
 def crc(data: bytes, width: int, polynomial: int, initial: int, final: int) -> int:
-    """A reflected CRC, bit by bit: every byte with its lowest bit first."""
+    """Return a reflected CRC, computed bit by bit: every byte with its lowest bit first."""
     reflected = _reflected(width, polynomial)
     value = initial
     for byte in data:
@@ -53,7 +53,7 @@ def xor16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes as a number, as BMv2 has it."""
+    """Return the first eight bytes as a number, as BMv2 does."""
     return int.from_bytes(data[:8], "big")
 
 

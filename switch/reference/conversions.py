@@ -87,7 +87,7 @@ class TypeInterpreter:
         raise ProgramError(node.position, f"{node.name} is no type")
 
     def specialised(self, generic: Generic, arguments: list[ValueType], position: Position) -> ValueType:
-        """A generic struct, header or extern with its type arguments."""
+        """Return a generic struct, header or extern with its type arguments."""
         declaration = generic.declaration
         if isinstance(declaration, x.ExternNode):
             return ExternType(declaration.name, tuple(arguments))
@@ -110,7 +110,7 @@ class TypeInterpreter:
         )
 
     def natural(self, node: x.ExpressionNode, scope: Environment) -> int:
-        """A number that is known when the program is compiled."""
+        """Return the value of an expression that is known at compile time."""
         typed = self.expression(node, scope)
         if not typed.constant:
             raise ProgramError(node.position, "a constant is needed")
@@ -119,7 +119,7 @@ class TypeInterpreter:
     # ---- Conversions (section 8.11) ----
 
     def converted(self, typed: TypedExpression, target: ValueType, position: Position) -> TypedExpression:
-        """The implicit conversion to a type."""
+        """Convert an expression implicitly to a type."""
         conversion = self.conversion(typed.type, target, position)
         if conversion is None:
             return typed if typed.type == target else TypedExpression(target, typed.run, typed.constant, typed.place)
@@ -129,7 +129,7 @@ class TypeInterpreter:
         return TypedExpression(target, lambda: conversion(run()))
 
     def as_type(self, node: x.ExpressionNode, scope: Environment, target: ValueType) -> TypedExpression:
-        """An expression where a value of this type is needed."""
+        """Return an expression, converted to this type."""
         return self.converted(self.expression(node, scope, target), target, node.position)
 
     def conversion(self, source: ValueType, target: ValueType, position: Position) -> Conversion | None:
@@ -155,7 +155,7 @@ class TypeInterpreter:
         raise ProgramError(position, f"a value of {source} where {target} is needed")
 
     def _from_list(self, source: RecordType, target: ValueType, position: Position) -> Conversion:
-        """{a, b} and {x = a, y = b} as a tuple, struct, header, stack or list."""
+        """Return the conversion of {a, b} or {x = a, y = b} to a tuple, struct, header, stack or list."""
         if isinstance(target, StackType | ListType):
             element = target.element
             steps = [self.conversion(each.type, element, position) for each in source.fields]
@@ -190,7 +190,7 @@ class TypeInterpreter:
         return to_record
 
     def cast(self, source: ValueType, target: ValueType, position: Position) -> Conversion | None:
-        """An explicit cast (section 8.11.1)."""
+        """Return the conversion of an explicit cast (section 8.11.1); None if the value stays as it is."""
         one, two = base_of(source), base_of(target)
         if one == two:
             return None
@@ -205,7 +205,10 @@ class TypeInterpreter:
     def unified(
         self, left: TypedExpression, right: TypedExpression, position: Position
     ) -> tuple[TypedExpression, TypedExpression]:
-        """Both operands as one type: numbers without a width and lists take that of the other (section 8.11.2)."""
+        """Return both operands converted to one type.
+
+        Numbers without a width and lists take the type of the other operand (section 8.11.2).
+        """
         a, b = base_of(left.type), base_of(right.type)
         if left.type == right.type:
             return left, right

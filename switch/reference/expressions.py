@@ -64,7 +64,7 @@ class UndefinedOperation(Exception):
 
 
 class ExpressionInterpreter(TypeInterpreter):
-    """What of an elaborated program evaluates."""
+    """Interprets expressions, l-values and sets."""
 
     error_names: set[str]
 
@@ -82,7 +82,8 @@ class ExpressionInterpreter(TypeInterpreter):
     def expression(
         self, node: x.ExpressionNode, scope: Environment, expected: ValueType | None = None
     ) -> TypedExpression:
-        """expected: where the context gives a type; lists and `...` are made for it."""
+        """Return the expression; `expected` is the type that the context gives, for which lists and `...` are
+        made."""
         if isinstance(node, x.NumberNode):
             if node.width is None:
                 return constant(INTEGER, node.value)
@@ -134,7 +135,7 @@ class ExpressionInterpreter(TypeInterpreter):
         raise ProgramError(node.position, f"{node.name} is no value")
 
     def type_named(self, node: x.ExpressionNode, scope: Environment) -> ValueType | None:
-        """The type that an expression is the name of."""
+        """Return the type that an expression names, if it does."""
         if isinstance(node, x.TypeNameNode):
             return self.type(node.type, scope)
         if not isinstance(node, x.NameNode):
@@ -298,7 +299,7 @@ class ExpressionInterpreter(TypeInterpreter):
     def operation(
         self, operator: str, left: TypedExpression, right: TypedExpression, position: Position
     ) -> TypedExpression:
-        """An operator on two values of one type; shifts and `++` are others."""
+        """Apply an operator to two values of one type; shifts and `++` are elsewhere."""
         fixed = left.constant and right.constant
         a, b = left.run, right.run
         if operator in ("==", "!="):
@@ -378,7 +379,10 @@ class ExpressionInterpreter(TypeInterpreter):
         return TypedExpression(target, lambda: step(run()), operand.constant)
 
     def _list(self, node: x.ListExpressionNode, scope: Environment, expected: ValueType | None) -> TypedExpression:
-        """The items are evaluated in the order in which they are written, each to a value of its own."""
+        """Return a list expression.
+
+        Its items are evaluated in the order in which they are written, each to a copy.
+        """
         target = base_of(expected) if expected is not None else None
         wanted: list[ValueType | None] = [None] * len(node.items)
         if isinstance(target, RecordType):
@@ -437,7 +441,10 @@ class ExpressionInterpreter(TypeInterpreter):
     def target(
         self, node: x.ExpressionNode, scope: Environment, type_: ValueType | None = None
     ) -> tuple[ValueType, Callable[[], LValue]]:
-        """The l-value of an assignment, or of an out or inout argument. type_: what `_` stands for."""
+        """Return the type and the l-value of an assignment, or of an out or inout argument.
+
+        `type_` is what `_` stands for.
+        """
         if isinstance(node, x.AnythingNode):
             nothing = type_ or ANYTHING
             return nothing, lambda: DiscardedLValue(nothing)
@@ -449,7 +456,7 @@ class ExpressionInterpreter(TypeInterpreter):
     # ---- Sets (section 8.15) ----
 
     def matcher(self, node: x.ExpressionNode, scope: Environment, type_: ValueType) -> Callable[[], Matcher]:
-        """A set of values of this type. It is made when it is needed: a set need not be constant in a select."""
+        """Return the maker of a set of values of this type: in a select a set need not be constant."""
         if isinstance(node, x.AnythingNode):
             everything = AnyValue()
             return lambda: everything

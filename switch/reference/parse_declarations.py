@@ -351,7 +351,7 @@ class DeclarationParser(StatementParser):
         return x.EntryNode(items, action, priority, constant, annotations, position=here)
 
     def typed_declaration(self) -> x.DeclarationNode:
-        """A variable, an instance, or a function."""
+        """Parse a variable, an instance, or a function."""
         start = self._at
         type_ = self.type()
         if self.sees("("):

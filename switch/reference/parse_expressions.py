@@ -87,7 +87,7 @@ class TokenStream:
         raise ProgramError(self.here, what)
 
     def sees_shift(self) -> bool:
-        """Two `>` that touch."""
+        """Return whether two `>` that touch come next."""
         return self.sees(">") and self.ahead().text == ">" and self.ahead().start == self._tokens[self._at].end
 
 

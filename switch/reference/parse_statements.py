@@ -93,7 +93,7 @@ class StatementParser(ExpressionParser):
         return found
 
     def begins_declaration(self) -> bool:
-        """A type and a name behind it, or an instance: `T x`, `T(...) x;`."""
+        """Return whether a type with a name behind it comes next, or an instance: `T x`, `T(...) x;`."""
         token = self._tokens[self._at]
         if token.kind != "name":
             return False
@@ -113,7 +113,7 @@ class StatementParser(ExpressionParser):
             self._at = start
 
     def simple_statement(self) -> x.StatementNode:
-        """An assignment or a call, without the semicolon."""
+        """Parse an assignment or a call, without the semicolon."""
         here = self.here
         target = self.postfix()
         if isinstance(target, x.CallNode) and not (self.kind == "symbol" and self.text in _ASSIGNMENTS):

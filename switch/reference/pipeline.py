@@ -54,10 +54,7 @@ Found = TypeVar("Found")
 
 @dataclass
 class Pass:
-    """A packet before ingress (headers None) or before egress, with its metadata.
-
-    truncate: bytes that are left of it when it leaves; whole: egress begins with headers.
-    """
+    """A packet before ingress or before egress, with its metadata."""
 
     frame: bytes
     port: int
@@ -66,9 +63,11 @@ class Pass:
     length: int = 0
     packet: PacketIn | None = None
     headers: Composite | None = None
+    """Headers of the program; None before ingress."""
     metadata: Composite | None = None
     standard: Composite | None = None
     truncate: int | None = None
+    """Bytes that are left of it when it leaves; None for all. Egress begins with headers."""
 
 
 @dataclass
@@ -204,7 +203,7 @@ class ReferenceSwitch:
         item.packet, item.headers, item.metadata, item.standard = packet, headers, metadata, standard
 
     def _run_ingress(self, item: Pass, waiting: deque[Pass]) -> None:
-        """simple_switch: parser, ingress, then clone, resubmit, multicast, drop or unicast."""
+        """Run parser and ingress, then clone, resubmit, multicast, drop or unicast, as simple_switch does."""
         v1model = self._v1model
         self._begin(item)
         v1model.requests = Requests()
@@ -260,7 +259,8 @@ class ReferenceSwitch:
         waiting.append(made)
 
     def _run_egress(self, item: Pass, waiting: deque[Pass], outputs: list[tuple[int, bytes]]) -> None:
-        """simple_switch: egress, then clone, drop, or checksums and deparser, then recirculate or send."""
+        """Run egress, then clone, drop, or run checksums and deparser, then recirculate or send, as simple_switch
+        does."""
         v1model = self._v1model
         assert item.packet is not None
         v1model.packet, v1model.length, v1model.requests = item.packet, item.length, Requests(truncate=item.truncate)
@@ -463,7 +463,7 @@ def named(known: Mapping[str, Found], name: str, what: str) -> Found:
 
 
 def _of_type(value: int, type_: ValueType) -> Value:
-    """A number from the control plane as a value of the program."""
+    """Return a number from the control plane as a value of the program."""
     bits = bits_of(type_)
     if bits is None:
         return value

@@ -102,15 +102,15 @@ class DiscardedLValue(LValue):
 
 @dataclass
 class TypedExpression:
-    """An expression with its type. run: evaluates it; a composite value is the variable itself, not a copy.
-
-    constant: known when the program is compiled. place: finds the l-value, if it is one.
-    """
+    """An expression with its type."""
 
     type: ValueType
     run: Callable[[], Value]
+    """Evaluates it; a composite value is the variable itself, not a copy."""
     constant: bool = False
+    """Whether it is known at compile time."""
     place: Callable[[], LValue] | None = None
+    """Finds the l-value, if it is one."""
 
 
 def constant(type_: ValueType, value: Value) -> TypedExpression:
@@ -127,13 +127,15 @@ class TypedParameter:
 
 @dataclass
 class Subroutine:
-    """A function or an action. body: returns when it is done; cells: those of the parameters, in order."""
+    """A function or an action."""
 
     name: str
     parameters: list[TypedParameter]
     result: ValueType
     cells: list[Cell] = field(default_factory=list)
+    """Cells of the parameters, in order."""
     body: Callable[[], Value] = lambda: None
+    """Runs it to its end."""
     is_action: bool = False
 
     @property
@@ -206,7 +208,7 @@ def is_stack(type_: ValueType) -> bool:
 def argument_order(
     parameters: list[TypedParameter], arguments: list[x.ArgumentNode], position: Position
 ) -> list[tuple[int, x.ExpressionNode | None]]:
-    """(index of the parameter, its argument) in the order of the call; parameters by their defaults come last."""
+    """Return (index of the parameter, its argument) in the order of the call; defaults come last."""
     found: list[tuple[int, x.ExpressionNode | None]] = []
     names = [each.name for each in parameters]
     for index, argument in enumerate(arguments):

@@ -26,11 +26,11 @@ MAX_ROUNDS = 1 << 20
 
 
 class ExitSignal(Exception):
-    """exit: ends every block that runs. Arguments are copied out all the same (section 12.5)."""
+    """Exit: ends every block that runs. Arguments are copied out all the same (section 12.5)."""
 
 
 class Signal:
-    """How a statement ended, unless it simply came to its end."""
+    """The way in which a statement ended, where control does not simply go on."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,13 +43,13 @@ RESULT = "return value"
 
 
 class StatementInterpreter(ExpressionInterpreter):
-    """What of an elaborated program is done."""
+    """Interprets statements."""
 
     def declare(self, node: x.SyntaxNode, scope: Environment) -> Step | None:
         raise NotImplementedError
 
     def block(self, nodes: list[x.SyntaxNode], scope: Environment) -> Step:
-        """Statements one after the other, in a scope of their own."""
+        """Return the function that runs statements one after the other, in a scope of their own."""
         return self.sequence(nodes, Environment(scope))
 
     def sequence(self, nodes: list[x.SyntaxNode], scope: Environment) -> Step:
@@ -67,7 +67,7 @@ class StatementInterpreter(ExpressionInterpreter):
         return run
 
     def step(self, node: x.SyntaxNode, scope: Environment) -> Step | None:
-        """A statement, or a declaration among statements (None if nothing happens there)."""
+        """Return a statement, or a declaration among statements; None if it does nothing."""
         if not isinstance(node, x.StatementNode):
             return self.declare(node, scope)
         return self.statement(node, scope)
@@ -103,7 +103,7 @@ class StatementInterpreter(ExpressionInterpreter):
         raise ProgramError(node.position, f"{type(node).__name__} is not in the reference")
 
     def _assignment(self, node: x.AssignmentNode, scope: Environment) -> Step:
-        """The l-value is found first, then the right side is evaluated (section 12.1)."""
+        """Return an assignment: the l-value is found first, then the right side is evaluated (section 12.1)."""
         type_, place = self.target(node.target, scope)
         if not node.operator:
             run = self.as_type(node.value, scope, type_).run

@@ -19,10 +19,12 @@ class ReferenceCheckFailed(Exception):
 
 @dataclass(frozen=True)
 class ReferenceOutcome:
-    """failures: one line each, `file:line: what`; misfit: the first that is a mistake of the file."""
+    """Outcome of an STF file."""
 
     failures: tuple[str, ...]
+    """One line each, `file:line: what`."""
     misfit: str | None = None
+    """The first failure that is a mistake of the file."""
 
     @property
     def passed(self) -> bool:
@@ -83,7 +85,10 @@ class ReferenceTarget:
         self._value_sets: dict[str, list[int]] = {}
 
     def apply(self, statement: s.StfStatement) -> None:
-        """Everything but packet, expect and no_packet. UserError where it does not fit the program."""
+        """Carry out any statement but packet, expect and no_packet.
+
+        Raises UserError where it does not fit the program.
+        """
         switch = self._switch
         match statement:
             case s.Wait() | s.MeterGetRates() | s.MirroringGet():
@@ -171,7 +176,7 @@ class ReferenceTarget:
         self._entries.append((statement.entry, table.name, entry))
 
     def _counted(self, counter: str, index: int | str) -> tuple[int, int]:
-        """A cell of a counter, or the direct counter of a named entry."""
+        """Return the packets and bytes of a counter's cell, or of the direct counter of a named entry."""
         if isinstance(index, int):
             packets, bytes_ = _cell(self._switch.counter(counter), index, counter)
             return packets, bytes_
@@ -197,7 +202,7 @@ def _cell(cells: list[Any], index: int, name: str) -> Any:
 
 
 def _key(table: RuntimeTable, wanted: str) -> RuntimeKey:
-    """By its name or the end of it; stack[1] or stack$1, and valid, $valid$ or isValid()."""
+    """Return a key field by its name or the end of it: stack[1] or stack$1, and valid, $valid$ or isValid()."""
     known = {_plain(key.name): key for key in table.matched_keys}
     name = _plain(wanted)
     found = [key for plain, key in known.items() if plain == name or plain.endswith(f".{name}")]

@@ -42,7 +42,7 @@ PATH = "path of this instance"
 
 
 class Architecture(Externs, Protocol):
-    """What blocks ask of the architecture besides its functions."""
+    """Hooks of the architecture for blocks, beside its functions."""
 
     def construct(self, type_: ExternType, name: str, values: Sequence[Value], types: Sequence[ValueType]) -> Any: ...
     def table_applied(self, table: RuntimeTable, entry: RuntimeEntry | None) -> None: ...
@@ -131,7 +131,10 @@ class TableInterpreter(CallInterpreter):
         raise ProgramError(node.position, "an action is needed")
 
     def _listed(self, node: x.ActionReferenceNode, scope: Environment) -> ListedAction:
-        """Arguments for parameters with a direction stand in the list; the control plane gives the others."""
+        """Return an action of a table's list, with arguments for its parameters that have a direction.
+
+        The control plane gives the others.
+        """
         subroutine = scope.get(node.name, node.position)
         if not isinstance(subroutine, Subroutine) or not subroutine.is_action:
             raise ProgramError(node.position, f"{node.name} is no action")
@@ -158,7 +161,7 @@ class TableInterpreter(CallInterpreter):
         return ListedAction(self._action_names[id(subroutine)], subroutine, run)
 
     def _given(self, reference: x.ActionReferenceNode, action: ListedAction) -> list[x.ArgumentNode]:
-        """Of the arguments in an entry or default action, those for the control plane's parameters."""
+        """Return the arguments in an entry or default action that are for the control plane's parameters."""
         directed = len(action.subroutine.parameters) - len(action.subroutine.data)
         total = len(action.subroutine.parameters)
         return reference.arguments[directed:] if len(reference.arguments) == total else reference.arguments
@@ -180,7 +183,10 @@ class TableInterpreter(CallInterpreter):
     def _entries(
         self, node: x.TableNode, table: RuntimeTable, scope: Environment, largest_wins: bool, delta: int
     ) -> None:
-        """Priorities as section 14.2.1.4 counts them; here the larger wins, so others are turned round."""
+        """Add the entries of the program, with priorities as section 14.2.1.4 counts them.
+
+        In RuntimeTable the larger priority wins; where the program wants the smaller one, they are negated.
+        """
         keys = table.matched_keys
         priorities: list[int | None] = [
             None if each.priority is None else self.natural(each.priority, scope) for each in node.entries
@@ -218,7 +224,10 @@ class TableInterpreter(CallInterpreter):
             )
 
     def _ranks(self, entries: list[x.EntryNode], scope: Environment) -> list[int]:
-        """1, 2, ... in order, of which the smallest wins; @priority, which is p4c's own, gives another rank."""
+        """Return the ranks 1, 2, ... of entries in order, of which the smallest wins.
+
+        @priority, which is p4c's own, gives another rank.
+        """
         ranks = list(range(1, len(entries) + 1))
         for index, entry in enumerate(entries):
             for annotation in entry.annotations:
@@ -227,7 +236,10 @@ class TableInterpreter(CallInterpreter):
         return ranks
 
     def apply_table(self, table: RuntimeTable) -> tuple[bool, str]:
-        """Key, entry, action (section 14.2.2); returns whether it hit, and the action's name in the table."""
+        """Evaluate the key, find the entry and run its action (section 14.2.2).
+
+        Returns whether an entry was hit, and the action's name in the table.
+        """
         values = [copied(value) for value in table.values()]
         entry = table.find(values) if table.keys else None
         if entry is None:
@@ -256,7 +268,7 @@ class TableInterpreter(CallInterpreter):
 
 
 def _entry_matcher(matcher: Matcher, key: RuntimeKey) -> Matcher:
-    """A single value in a field that takes prefixes is one of full length."""
+    """Return the matcher of an entry's field; a single value in a field that takes prefixes is one of full length."""
     if isinstance(matcher, ExactMatcher) and key.match == "lpm" and key.width is not None:
         return MaskedMatcher(int(matcher.value), (1 << key.width) - 1)
     if isinstance(matcher, AnyValue) and key.match == "lpm":
@@ -265,7 +277,7 @@ def _entry_matcher(matcher: Matcher, key: RuntimeKey) -> Matcher:
 
 
 def _written(node: x.ExpressionNode) -> str:
-    """A key field's name: as it is written (P4Runtime, section on @name)."""
+    """Return the name of a key field without @name: its expression as it is written."""
     if isinstance(node, x.NameNode):
         return node.name
     if isinstance(node, x.MemberNode):

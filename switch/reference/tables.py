@@ -13,7 +13,7 @@ PRIORITY_KINDS = frozenset(("ternary", "range", "optional"))
 
 
 class Matcher(Protocol):
-    """One key field of an entry, or one set of a select."""
+    """Match of one key field of an entry, or one set of a select."""
 
     def matches(self, value: Value) -> bool: ...
 
@@ -56,12 +56,13 @@ class AnyValue:
 
 @dataclass
 class RuntimeKey:
-    """width: in bits, None for what has none (errors, enums without numbers)."""
+    """A key field of a table."""
 
     name: str
     match: str
     typed: TypedExpression
     width: int | None
+    """Width in bits; None for what has none (errors, enums without numbers)."""
 
 
 @dataclass
@@ -92,18 +93,20 @@ class RuntimeEntry:
 
 @dataclass
 class ListedAction:
-    """An action of a table. run: with what the control plane gives, by the calling convention."""
+    """An action of a table."""
 
     name: str
     subroutine: Subroutine
     run: Callable[[Sequence[Value]], None]
+    """Runs it with the control plane's arguments, by the calling convention."""
 
 
 @dataclass
 class RuntimeTable:
-    """name: as the control plane has it. The larger priority wins; of prefixes the longest."""
+    """A table and its entries. The larger priority wins; of prefixes the longest."""
 
     name: str
+    """Name as the control plane has it."""
     keys: list[RuntimeKey]
     actions: dict[str, ListedAction]
     default: RuntimeActionCall

@@ -33,12 +33,14 @@ class ProgramError(UserError):
 
 
 class SourceToken(NamedTuple):
-    """kind: name, number, string, symbol or end. start, end: offsets in the preprocessed text."""
+    """A token of the source."""
 
     kind: str
+    """name, number, string, symbol or end."""
     text: str
     position: Position
     start: int
+    """Offset in the preprocessed text, as `end` is."""
     end: int
 
 

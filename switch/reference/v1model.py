@@ -62,7 +62,7 @@ class PacketIn:
         return self.frame[-(-self.cursor // 8) :]
 
     def extract(self, header: RuntimeHeader, variable_bits: int | None = None) -> None:
-        """Section 13.8.2: the packet's length is judged first, then the varbit's."""
+        """Extract a header (section 13.8.2): the packet's length is checked first, then the varbit's."""
         record = header.type
         assert isinstance(record, RecordType)
         widths = []
@@ -89,7 +89,7 @@ class PacketIn:
 
 
 def _from_bits(type_: ValueType, number: int, width: int) -> Value:
-    """A value of a type from its bits, in a packet."""
+    """Return the value of a type from its bits in a packet."""
     base = base_of(type_)
     if isinstance(base, VarbitType):
         return VarbitValue(width, number)
@@ -118,7 +118,7 @@ class PacketOut:
         self._number = 0
 
     def emit(self, value: Value) -> None:
-        """A header if it is valid; of a stack, a union or a struct all that are (section 16)."""
+        """Append a header if it is valid; of a stack, a union or a struct all that are (section 16)."""
         if isinstance(value, RuntimeHeader):
             if value.valid:
                 width, number = joined(bit_parts(value.type, value))
@@ -192,18 +192,20 @@ class RuntimeMeter:
 
 @dataclass
 class DirectResource:
-    """A direct counter or meter: the state is its table's entries'. colour: of the last hit."""
+    """A direct counter or meter, whose state is that of its table's entries."""
 
     by_bytes: bool = False
     tables: list[RuntimeTable] = field(default_factory=list)
     colour: int = GREEN
+    """Colour of the last hit."""
 
 
 @dataclass
 class RuntimeProfile:
-    """An action profile or selector. algorithm: None for a profile."""
+    """An action profile or selector."""
 
     algorithm: str | None
+    """Hash algorithm of a selector; None for a profile."""
     tables: list[RuntimeTable] = field(default_factory=list)
 
 
@@ -212,17 +214,18 @@ class RuntimeProfile:
 
 @dataclass
 class Requests:
-    """clone, resubmit, recirculate: the session and the field list (None: keep nothing).
-
-    digest: the receiver and the values. Of several calls of one of these the last one counts.
-    """
+    """Requests of a control. Of several calls of one kind the last one counts."""
 
     clone: tuple[int, int | None] | None = None
+    """Session and field list (None: keep nothing)."""
     resubmit: tuple[int | None] | None = None
+    """Field list (None: keep nothing)."""
     recirculate: tuple[int | None] | None = None
+    """Field list (None: keep nothing)."""
     truncate: int | None = None
     checksum_error: bool = False
     digest: tuple[int, tuple[Value, ...]] | None = None
+    """Receiver and values."""
 
 
 class V1Model:
@@ -289,7 +292,7 @@ class V1Model:
         counter.count(values[0], self.length)
 
     def _direct_counter_count(self, counter: DirectResource, values: list[Value]) -> None:
-        """Entries with a direct counter count every hit (table_applied), as BMv2 has it."""
+        """Do nothing: entries with a direct counter count every hit (table_applied), as in BMv2."""
 
     def _meter_execute_meter(self, meter: RuntimeMeter, values: list[Value]) -> None:
         index = values[0]
@@ -297,7 +300,7 @@ class V1Model:
         values[1] = self._mark(marker, meter.by_bytes)
 
     def _direct_meter_read(self, meter: DirectResource, values: list[Value]) -> None:
-        """The entry that was hit was marked then, whether its action reads or not (table_applied)."""
+        """Return the colour of the hit: it was marked then, whether the action reads it or not (table_applied)."""
         values[0] = meter.colour
 
     def _mark(self, marker: TwoRateMarker | None, by_bytes: bool) -> int:
@@ -311,7 +314,8 @@ class V1Model:
             table.meter.colour = self._mark(entry.meter, table.meter.by_bytes)
 
     def choose(self, table: RuntimeTable, entry: RuntimeEntry, values: Sequence[Value]) -> RuntimeActionCall:
-        """The member that the hash of the selector's fields names, of those of the group in order."""
+        """Return the action of the group's member that the hash of the selector's fields chooses, members in
+        order."""
         assert isinstance(entry.call, SelectorGroup)
         chosen = [
             (key.width or 0, int(value) & ((1 << (key.width or 0)) - 1))
@@ -352,7 +356,7 @@ class V1Model:
         return ALGORITHMS[algorithm](to_bytes(width, number) + payload)
 
     def _do_digest(self, types: Sequence[ValueType], values: list[Value]) -> None:
-        """The values are those of now; the message leaves when ingress ends (simple_switch)."""
+        """Take the values as they are now; the message leaves when ingress ends (simple_switch)."""
         self.requests.digest = values[0], tuple(_flattened(values[1]))
 
     def _do_mark_to_drop(self, types: Sequence[ValueType], values: list[Value]) -> None:
@@ -391,7 +395,7 @@ class V1Model:
         self.requests.recirculate = (values[0],)
 
     def _do_truncate(self, types: Sequence[ValueType], values: list[Value]) -> None:
-        """The smallest of several lengths counts."""
+        """Truncate the packet; the smallest of several lengths counts."""
         before = self.requests.truncate
         self.requests.truncate = values[0] if before is None else min(before, values[0])
 
@@ -409,7 +413,7 @@ class V1Model:
 
 
 def _flattened(value: Value) -> Iterator[Value]:
-    """The numbers, and the names of errors and enum members, in a value."""
+    """Yield the numbers, and the names of errors and enum members, in a value."""
     if isinstance(value, Composite):
         for part in value.parts:
             yield from _flattened(part)
@@ -418,7 +422,7 @@ def _flattened(value: Value) -> Iterator[Value]:
 
 
 def get(record: Composite, name: str) -> Value:
-    """A field of standard metadata."""
+    """Return a field of standard metadata."""
     assert isinstance(record.type, RecordType)
     return record.parts[record.type.indices[name]]
 

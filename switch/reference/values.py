@@ -88,11 +88,12 @@ class VarbitType(ValueType):
 
 @dataclass(frozen=True)
 class RecordField:
-    """annotations: the tokens of each, by name."""
+    """A field of a struct, header, union or tuple."""
 
     name: str
     type: ValueType
     annotations: dict[str, object] = field(default_factory=dict, compare=False, hash=False)
+    """Tokens of each annotation, by name."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,11 @@ class ListType(ValueType):
 
 @dataclass(frozen=True)
 class EnumType(ValueType):
-    """underlying: of a serializable enum, whose values are numbers; those of others are their members' names."""
+    """An enum."""
 
     name: str
     underlying: ValueType | None
+    """Type of a serializable enum, whose values are numbers; those of others are their members' names."""
     members: tuple[tuple[str, int | str], ...]
 
     def __str__(self) -> str:
@@ -178,7 +180,7 @@ class BlockType(ValueType):
 
 @dataclass(frozen=True)
 class ApplyResultType(ValueType):
-    """What a table's apply() returns."""
+    """Type of a table's apply()."""
 
     table: str
 
@@ -187,7 +189,7 @@ class ApplyResultType(ValueType):
 
 
 def tuple_of(types: list[ValueType]) -> RecordType:
-    """tuple<...>, and the type of a list expression."""
+    """Return the type tuple<...>, which list expressions have too."""
     fields = tuple(RecordField(f"f{index}", type_) for index, type_ in enumerate(types))
     return RecordType("tuple", f"tuple<{', '.join(map(str, types))}>", fields)
 
@@ -204,7 +206,7 @@ def base_of(type_: ValueType) -> ValueType:
 
 
 def bits_of(type_: ValueType) -> BitsType | None:
-    """The fixed-width number that a value of this type is when it is written to a packet or a key."""
+    """Return the fixed-width number that a value of this type is in a packet or a key; None if it is none."""
     base = base_of(type_)
     if base == BOOLEAN:
         return BitsType(1)
@@ -212,7 +214,7 @@ def bits_of(type_: ValueType) -> BitsType | None:
 
 
 def size_in_bits(type_: ValueType, greatest: bool) -> int:
-    """minSizeInBits() and maxSizeInBits() (section 9.7)."""
+    """Return minSizeInBits() or maxSizeInBits() (section 9.7)."""
     base = base_of(type_)
     if isinstance(base, VarbitType):
         return base.width if greatest else 0
@@ -238,9 +240,10 @@ Value = Any
 
 @dataclass(frozen=True)
 class VarbitValue:
-    """width: bits that it has now."""
+    """A value of type varbit."""
 
     width: int = 0
+    """Width that it has now, in bits."""
     value: int = 0
 
 
@@ -285,7 +288,8 @@ class RuntimeHeader(Composite):
         return made
 
     def assign(self, other: Self) -> None:
-        """A header that is not valid makes the target invalid (section 8.17); its fields are undefined then."""
+        """Assign another header; one that is not valid makes this one invalid (section 8.17), with undefined
+        fields."""
         self.valid = other.valid
         super().assign(other)
 
@@ -325,7 +329,7 @@ class RuntimeStack(Composite):
         self.next = other.next
 
     def push(self, count: int) -> None:
-        """push_front (section 8.18): the first `count` elements become invalid."""
+        """Move elements back by `count` (push_front, section 8.18): the first `count` elements become invalid."""
         size = len(self.parts)
         for index in range(size - 1, -1, -1):
             if index >= count:
@@ -335,7 +339,7 @@ class RuntimeStack(Composite):
         self.next = min(self.next + count, size)
 
     def pop(self, count: int) -> None:
-        """pop_front: the last `count` elements become invalid."""
+        """Move elements forward by `count` (pop_front, section 8.18): the last `count` elements become invalid."""
         size = len(self.parts)
         for index in range(size):
             if index + count < size:
@@ -388,7 +392,7 @@ def default(type_: ValueType) -> Value:
 
 
 def bit_parts(type_: ValueType, value: Value) -> Iterator[tuple[int, int]]:
-    """(width, number) of every bit field in a value, in order: what checksums and digests are made of."""
+    """Yield (width, number) of every bit field in a value, in order: checksums and digests are made of these."""
     if isinstance(value, VarbitValue):
         yield value.width, value.value
     elif isinstance(value, Composite):
@@ -407,7 +411,7 @@ def bit_parts(type_: ValueType, value: Value) -> Iterator[tuple[int, int]]:
 
 
 def joined(parts: Iterator[tuple[int, int]]) -> tuple[int, int]:
-    """(width, number) of bit fields side by side."""
+    """Return (width, number) of bit fields side by side."""
     width = number = 0
     for each, value in parts:
         width += each

@@ -38,8 +38,10 @@ _UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 
 
 def build_runtime() -> Path:
-    """The library's file, built if its sources have changed. Raises UserError without a C compiler, and with the
-    compiler's text if it refuses a source."""
+    """Return the library's file, built if its sources have changed.
+
+    Raises UserError without a C compiler, and with the compiler's text if it refuses a source.
+    """
     notice = "building the switch's runtime"
     try:
         return shared_library("gradbed-runtime", RUNTIME_SOURCES, include_dirs=(RUNTIME_DIR,), notice=notice)

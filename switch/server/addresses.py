@@ -25,13 +25,13 @@ def is_address(address: str) -> bool:
 
 
 def check_address(address: str) -> None:
-    """Raises UserError unless this is an address."""
+    """Raise UserError unless this is an address."""
     if not is_address(address):
         raise UserError(f"{address!r} is no address to listen on: give host:port or unix:/path")
 
 
 def check_free(address: str) -> None:
-    """Raises UserError, with the system's reason, if a server cannot listen there.
+    """Raise UserError, with the system's reason, if a server cannot listen there.
 
     gRPC gives no reason, and takes over the Unix socket of a server that runs.
     """
@@ -70,12 +70,14 @@ def _check_unix(path: str) -> None:
 
 @dataclass(frozen=True)
 class OutsideAddress:
-    """address: "host:port". namespace_fd: an open file of the namespace, which the serving process inherits.
-    tls: None for a server without."""
+    """Address to listen on in another network namespace."""
 
     address: str
+    """HOST:PORT."""
     namespace_fd: int
+    """Open file of the namespace, which the serving process inherits."""
     tls: ServerTls | None = None
+    """None for a server without TLS."""
 
 
 # ---- TLS ----
@@ -83,18 +85,20 @@ class OutsideAddress:
 
 @dataclass(frozen=True)
 class ServerTls:
-    """PEM files. certificate: the server's, followed by those of authorities between it and the one clients know.
-
-    client_ca: clients must have a certificate of one of these authorities (mutual TLS); None: anybody may call.
-    """
+    """PEM files of a gRPC server over TLS."""
 
     certificate: Path
+    """The server's certificate, followed by those of authorities between it and the one that clients know."""
     key: Path
     client_ca: Path | None = None
+    """Authorities of which clients must have a certificate (mutual TLS); None: any client may call."""
 
     def credentials(self) -> Any:
-        """grpc.ServerCredentials. UserError if a file cannot be read, is of another kind, or key and certificate do
-        not belong together: gRPC would say so at the first call only."""
+        """Return the grpc.ServerCredentials.
+
+        Raises UserError if a file cannot be read, is of another kind, or key and certificate do not belong together:
+        gRPC would report that at the first call only.
+        """
         import grpc
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -18,19 +18,27 @@ CONTROLLERS_PER_ROLE = 64
 
 
 class Controller:
-    """A stream that takes part. `election_id` None: it never wants to be primary."""
+    """The stream of a controller that takes part in an election."""
 
     def __init__(
         self, send: Callable[[Any], None], end: Callable[[RequestError], None] = lambda reason: None
     ) -> None:
-        """`send` takes p4.v1.StreamMessageResponse messages, `end` closes the stream; neither waits."""
+        """Take part with an election id of None, which never becomes primary.
+
+        Args:
+            send: Takes p4.v1.StreamMessageResponse messages, without waiting.
+            end: Closes the stream, without waiting.
+        """
         self.send = send
         self.end = end
         self.election_id: int | None = None
 
 
 class Election:
-    """The controllers of one device and role, and the highest election id ever seen from a primary."""
+    """The controllers of one device and role, and the highest election id ever seen from a primary.
+
+    P4Runtime specification 1.4, "Client Arbitration and Controller Replication".
+    """
 
     def __init__(self, device_id: int, role_name: str) -> None:
         self.device_id = device_id
@@ -41,11 +49,12 @@ class Election:
         self._role_message: Any = p4r.Role(name=role_name) if role_name else None
 
     def update(self, controller: Controller, message: Any) -> bool:
-        """Take a MasterArbitrationUpdate. True if the controller becomes or stays primary.
+        """Take a MasterArbitrationUpdate, and return whether the controller becomes or stays primary.
 
-        In that case the others have been told, and the controller itself is to be told by `notify` once the Write
-        requests of its predecessor are done. Otherwise everybody concerned has been told.
-        Raises RequestError if the stream has to end; the election is then as it was.
+        If so, the others have been notified, and `notify` is to be called for the controller itself once the Write
+        requests of its predecessor are done. Otherwise all controllers concerned have been notified. A RequestError
+        ends the stream and leaves the election as it was (P4Runtime specification 1.4, "Rules for Handling
+        MasterArbitrationUpdate Messages Received from Controllers").
         """
         role = role_from_message(message.role)
         election_id = self._election_id(message)
@@ -68,7 +77,7 @@ class Election:
         return U128.decode(message.election_id) if message.HasField("election_id") else None
 
     def _enter(self, controller: Controller, election_id: int | None) -> None:
-        """Raises RequestError if another one has this id, or there are too many."""
+        """Add the controller; raise RequestError if another one has this id, or there are too many."""
         for other in self._controllers:
             if other is not controller and election_id is not None and other.election_id == election_id:
                 raise invalid(
@@ -84,7 +93,7 @@ class Election:
         controller.election_id = election_id
 
     def leave(self, controller: Controller) -> None:
-        """The stream has ended."""
+        """Remove a controller whose stream has ended."""
         if controller in self._controllers:
             self._controllers.remove(controller)
         if self.primary is controller:
@@ -92,13 +101,13 @@ class Election:
             self._notify_all()
 
     def dissolve(self, reason: RequestError) -> None:
-        """Close all streams; nobody is told of anybody's leaving."""
+        """Close all streams, without notifying controllers that others leave."""
         controllers, self._controllers, self.primary = self._controllers, [], None
         for controller in controllers:
             controller.end(reason)
 
     def check_primary(self, message: Any) -> None:
-        """Raises PERMISSION_DENIED unless the request's election_id is that of the primary."""
+        """Raise PERMISSION_DENIED unless the request's election_id is that of the primary."""
         if self.primary is None:
             raise denied(f"device {self.device_id} has no primary controller of this role")
         election_id = self._election_id(message)
@@ -108,7 +117,11 @@ class Election:
             raise denied(f"only the primary controller may do this, its election id is {self.primary.election_id}")
 
     def notify(self, controller: Controller) -> None:
-        """Tell one controller how things are."""
+        """Send one controller the state of the election.
+
+        The status is OK for the primary, ALREADY_EXISTS for others while there is one, and NOT_FOUND while there is
+        none (P4Runtime specification 1.4, "Client Arbitration Notifications").
+        """
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
         if self._role_message is not None:
             update.role.CopyFrom(self._role_message)
@@ -132,8 +145,11 @@ class Election:
 
 
 class Bmv2Election(Election):
-    """As BMv2 1.15 elects (docs/p4runtime.md): the highest id among those who are connected is primary, no id is the
-    id 0, and while nobody is connected requests without an id are taken."""
+    """Election as BMv2 1.15 holds it (docs/p4runtime.md).
+
+    The controller that is connected with the highest id is primary, a missing id counts as 0, and while no controller
+    is connected requests without an id are taken.
+    """
 
     def update(self, controller: Controller, message: Any) -> bool:
         role = role_from_message(message.role)
@@ -160,7 +176,10 @@ class Bmv2Election(Election):
         return super()._election_id(message) or 0
 
     def _elect(self, but: Controller | None = None) -> bool:
-        """Whether it is another one now, or under another id; then all know, except for `but` if it is the one."""
+        """Elect the primary anew, and return whether it is another one or has another id.
+
+        If so, all are notified, except for `but` if it is the primary.
+        """
         before = self.primary, self._highest
         self.primary = max(self._controllers, key=lambda each: each.election_id or 0, default=None)
         self._highest = None if self.primary is None else self.primary.election_id

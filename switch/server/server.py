@@ -33,21 +33,29 @@ from gradbed.switch.state.pipeline import Build, Pipelines
 
 @dataclass(frozen=True)
 class _Listener:
-    """addresses: at which clients over loopback can have called it. is_for_all: TLS asks its clients who they are."""
+    """A TCP port of the server."""
 
     peers: LoopbackPeers
     addresses: tuple[Address, ...]
+    """Addresses at which clients over loopback can have called it."""
     is_for_all: bool
+    """TLS authenticates its clients."""
 
 
 class AccountCheck(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Answers a call of another account with PERMISSION_DENIED. Unix sockets are for those who may open them."""
+    """Answers calls of other accounts with PERMISSION_DENIED. Unix sockets are for those who may open them.
+
+    All accounts of the machine reach a loopback address, so P4Runtime is there for one account and root.
+    """
 
     def __init__(self) -> None:
         self._listeners: list[_Listener] = []
 
     def add(self, peers: LoopbackPeers, host: str, port: int, *, is_for_all: bool) -> None:
-        """A TCP port of the server. peers: of the network namespace in which it listens."""
+        """Add a TCP port of the server.
+
+        `peers`: those of the network namespace in which it listens.
+        """
         found = {str(place[4][0]) for place in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
         # gRPC listens at both for localhost, whatever the machine's names say; and they are part of all addresses.
         hosts = found | {"127.0.0.1", "::1"}
@@ -74,7 +82,11 @@ class AccountCheck(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         return handler._replace(**{kind: checked})
 
     def _refusal(self, peer: str) -> str | None:
-        """peer: as gRPC writes it, ipv4:ADDRESS:PORT, ipv6:[ADDRESS]:PORT with escapes, or unix:."""
+        """Return why this peer is refused, or None.
+
+        Args:
+            peer: As gRPC writes it: ipv4:ADDRESS:PORT, ipv6:[ADDRESS]:PORT with escapes, or unix:.
+        """
         kind, _, place = peer.partition(":")
         host, _, port = unquote(place).rpartition(":")
         client = (host.strip("[]"), int(port) if port.isdecimal() else 0)
@@ -164,7 +176,10 @@ class P4RuntimeServer:
         return list(self._ports)
 
     def start(self) -> None:
-        """Returns once requests are served. UserError for an address or an initial pipeline that cannot be had."""
+        """Start the server, and return once requests are served.
+
+        Raises UserError for an address or an initial pipeline that cannot be had.
+        """
         if self._thread is not None:
             raise RuntimeError("the P4Runtime server has been started")
         ready: Future[None] = Future()
@@ -186,9 +201,9 @@ class P4RuntimeServer:
         self._thread = None
 
     def drops(self, device_id: int) -> dict[str, int]:
-        """Stream messages of a device that no controller got: KIND_REASON (switch/server/target.py) and how many.
+        """Return how many stream messages of a device no controller got, by KIND_REASON (switch/server/target.py).
 
-        KeyError for a device that does not exist.
+        Raises KeyError for a device that does not exist.
         """
         return self._targets[device_id].drops.by_reason()
 
@@ -262,8 +277,11 @@ class P4RuntimeServer:
 
 
 def _started(threads: int, name: str) -> ThreadPoolExecutor:
-    """A pool whose threads all run. Left to itself it would start another one whenever all are busy, and the process
-    would grow for hours, up to its busiest moment."""
+    """Return a pool whose threads all run.
+
+    Left to itself it would start another one whenever all are busy, and the process would grow for hours, up to its
+    busiest moment.
+    """
     pool, all_run = ThreadPoolExecutor(threads, name), threading.Barrier(threads)
     for waits in [pool.submit(all_run.wait) for _ in range(threads)]:
         waits.result()
@@ -321,7 +339,7 @@ async def _scan_idle_timeouts(targets: Sequence[P4RuntimeTarget]) -> None:
 
 
 async def _load(target: P4RuntimeTarget, pipelines: Pipelines, config: Any) -> None:
-    """Raises UserError where the device cannot realize the config."""
+    """Start the device with a config. Raises UserError where it cannot be realized."""
     try:
         target.start_with(await asyncio.wrap_future(pipelines.get(config)))
     except RequestError as error:
@@ -329,7 +347,7 @@ async def _load(target: P4RuntimeTarget, pipelines: Pipelines, config: Any) -> N
 
 
 def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
-    """The TCP port that was opened, None for a Unix socket."""
+    """Return the TCP port that was opened, None for a Unix socket."""
     credentials = None if tls is None else tls.credentials()
     try:
         port: int = server.add_insecure_port(address) if tls is None else server.add_secure_port(address, credentials)
@@ -340,7 +358,10 @@ def _listen(server: Any, address: str, tls: ServerTls | None) -> int | None:
 
 @contextlib.contextmanager
 def _inside(namespace_fd: int) -> Iterator[None]:
-    """A socket stays in the namespace that its thread is in when it is made, and so do the connections it accepts."""
+    """Enter a network namespace with this thread.
+
+    A socket stays in the namespace that its thread is in when it is made, and so do the connections it accepts.
+    """
     from pyroute2 import netns
 
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)

@@ -42,7 +42,7 @@ LAST_WRITE_S = 5.0
 
 class StreamSession:
     def __init__(self, targets: Mapping[int, P4RuntimeTarget], context: Any) -> None:
-        """`context` is the grpc.aio.ServicerContext of the stream."""
+        """Create the session of a stream, whose grpc.aio.ServicerContext is `context`."""
         self._targets = targets
         self._context = context
         self._pending: asyncio.Queue[Any] = asyncio.Queue()
@@ -154,7 +154,7 @@ class StreamSession:
                 election.notify(self._controller)
 
     def _target_as_primary(self, what: str) -> P4RuntimeTarget:
-        """Raises PERMISSION_DENIED unless this controller is the primary."""
+        """Return the device; raise PERMISSION_DENIED unless this controller is its primary."""
         if self._target is None or self._election is None:
             raise denied(f"{what} needs arbitration first")
         if self._election.primary is not self._controller:
@@ -250,7 +250,7 @@ class P4RuntimeService:
 
 
 class ControllersFirst(P4RuntimeService):
-    """Where the program that a device was started with is no pipeline: only a controller sets one."""
+    """Service of devices whose initial program is no pipeline: only a controller sets one."""
 
     async def _write(self, request: Any) -> Any:
         self._target(request.device_id).check_not_preset()
@@ -267,7 +267,11 @@ class ControllersFirst(P4RuntimeService):
 
 
 async def _answer(context: Any, work: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
-    """The result of `work`, or the end of the RPC with the status of what it raised, or of a malformed request."""
+    """Return the result of `work`, or end the RPC with the status of what it raised, or of a malformed request.
+
+    A failed batch has code UNKNOWN and a p4.v1.Error for each element (P4Runtime specification 1.4, "Error
+    Reporting").
+    """
     details: tuple[tuple[str, bytes], ...] = ()
     try:
         if isinstance(request, RequestError):

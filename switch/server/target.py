@@ -50,8 +50,11 @@ NO_CONTROLLER = "no_controller"
 
 
 class Drops:
-    """Of one device. Any thread may count and read. Kinds are those of p4.v1.StreamMessageResponse; of digests each
-    list counts once, and where a list has not been made yet each message of the data plane."""
+    """Counts of stream messages of one device that no controller got. Any thread may count and read.
+
+    Kinds are those of p4.v1.StreamMessageResponse; of digests each list counts once, and where a list has not been
+    made yet each message of the data plane.
+    """
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -66,7 +69,7 @@ class Drops:
             LOG.warning("device %d: the first %s message is dropped: %s", self._device_id, kind, reason)
 
     def by_reason(self) -> dict[str, int]:
-        """KIND_REASON, such as packet_slow_controller, and how many."""
+        """Return the counts by KIND_REASON, such as packet_slow_controller."""
         with self._lock:
             return {f"{kind}_{reason}": count for (kind, reason), count in self._counts.items()}
 
@@ -97,7 +100,10 @@ class _Saved(NamedTuple):
 
 
 class P4RuntimeTarget(RunningDevice):
-    """All methods raise RequestError or BatchError. They belong to the server's event loop."""
+    """A device behind the server.
+
+    All methods raise RequestError or BatchError, and belong to the server's event loop.
+    """
 
     def __init__(self, device: Device, executor: Executor, election: type[Election] = Election) -> None:
         super().__init__(device, self._send_digests, time.monotonic_ns, time.time_ns)
@@ -122,7 +128,10 @@ class P4RuntimeTarget(RunningDevice):
         return self._election(self.device.device_id, role_name)
 
     def election(self, role_name: str) -> Election:
-        """Of a role that some controller has taken part in, or the default role. Raises NOT_FOUND."""
+        """Return the election of the default role, or of one that a controller has taken part in.
+
+        Raises NOT_FOUND.
+        """
         election = self.elections.get(role_name)
         if election is None:
             raise not_found(f"device {self.device.device_id} has no role {role_name!r}")
@@ -172,7 +181,7 @@ class P4RuntimeTarget(RunningDevice):
         self._time_digests()
 
     def primary_changed(self) -> None:
-        """A new primary has acknowledged nothing, and is to hear of what its predecessor was told."""
+        """Forget what the former primary acknowledged: its successor gets what was sent before."""
         if self.digests is not None:
             self.digests.forget()
 
@@ -185,7 +194,7 @@ class P4RuntimeTarget(RunningDevice):
         return bool(receivers)
 
     def _primaries(self, p4_id: int) -> list[Controller]:
-        """Primary controllers of the roles that may read entities of a P4 object."""
+        """Return the primary controllers of the roles that may read entities of a P4 object."""
         return [
             election.primary
             for election in self.elections.values()
@@ -220,7 +229,7 @@ class P4RuntimeTarget(RunningDevice):
     # ---- Power ----
 
     async def restart(self) -> None:
-        """The device loses all that it has and knows, and its controllers their streams."""
+        """Lose all state, and close the streams of all controllers."""
         await self._exclusively(self.lose_everything)
         elections, self.elections = self.elections, {"": self.new_election("")}
         for election in elections.values():
@@ -235,6 +244,11 @@ class P4RuntimeTarget(RunningDevice):
     # ---- Entities ----
 
     async def write(self, request: Any) -> None:
+        """Apply the updates of a WriteRequest in order; raise BatchError if some fail.
+
+        Of the modes of the P4Runtime specification 1.4, "Batch Atomicity", only CONTINUE_ON_ERROR, which is
+        mandatory, is offered; the others are UNIMPLEMENTED.
+        """
         election = self._writer(request)
         if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
             raise unimplemented("the only atomicity that this switch offers is CONTINUE_ON_ERROR")
@@ -246,7 +260,10 @@ class P4RuntimeTarget(RunningDevice):
         raise_failures(outcomes, "updates")
 
     async def read(self, request: Any) -> Iterator[Any]:
-        """ReadResponse messages. The state is that of now; a failure of parts is raised after the last message."""
+        """Return ReadResponse messages of the state as it is now.
+
+        If some elements of the request fail, BatchError is raised after the last message.
+        """
         role = self.election(request.role).role
 
         def take() -> tuple[list[Iterable[Any]], list[RequestError | None]]:
@@ -264,7 +281,7 @@ class P4RuntimeTarget(RunningDevice):
         return _responses(*await self._exclusively(take))
 
     def _writer(self, request: Any) -> Election:
-        """The election whose primary sent the request. Raises NOT_FOUND or PERMISSION_DENIED."""
+        """Return the election whose primary sent the request. Raises NOT_FOUND or PERMISSION_DENIED."""
         if request.role_id:
             raise invalid("role_id is deprecated since P4Runtime 1.4.0: give the role's name")
         election = self.election(request.role)
@@ -313,12 +330,12 @@ class P4RuntimeTarget(RunningDevice):
         self.is_preset = True
 
     def check_not_preset(self) -> None:
-        """Raises FAILED_PRECONDITION where what is written and read is of the pipeline that nobody pushed."""
+        """Raise FAILED_PRECONDITION where reads and writes would be of a pipeline that no controller pushed."""
         if self.is_preset and self._saved is None:
             raise self.no_pipeline()
 
     def get_pipeline(self, response_type: int) -> Any:
-        """The GetForwardingPipelineConfigResponse of what is running; without config if nothing is."""
+        """Return the GetForwardingPipelineConfigResponse of the running pipeline; without config if there is none."""
         if response_type not in _RESPONSE.ResponseType.values():
             raise invalid(f"there is no response type {response_type}")
         response = p4r.GetForwardingPipelineConfigResponse()
@@ -338,7 +355,7 @@ class P4RuntimeTarget(RunningDevice):
         self._save(_Saved(ForwardingState(self.device, pipeline, staged=True), cookie))
 
     def _save(self, saved: _Saved | None) -> None:
-        """Take the place of what was saved before."""
+        """Replace the saved pipeline."""
         if self._saved is not None:
             self._saved.state.close()
         self._saved = saved

@@ -16,19 +16,20 @@ Takes = Literal["nothing", "value", "attached", "optional"]
 
 @dataclass(frozen=True)
 class Option:
-    """One option, under the first of its names.
-
-    takes: a value, in the same argument or the next one; or one that may be left out, and is in the same argument
-    ("attached": --name=value) or also in the next one, if that begins with no dash ("optional").
-    ignored: why it has no effect here; it is accepted, and the person is told.
-    refused: why it cannot be accepted.
-    """
+    """An option, under the first of its names."""
 
     names: tuple[str, ...]
     takes: Takes = "nothing"
+    """True: a value, in the same argument or the next one.
+
+    "attached": a value may follow in the same argument (--name=value). "optional": also in the next one, if that
+    begins with no dash.
+    """
     help: str = ""
     ignored: str = ""
+    """Why it has no effect here: it is accepted, and the user is notified."""
     refused: str = ""
+    """Why it cannot be accepted."""
 
     @property
     def name(self) -> str:
@@ -37,23 +38,25 @@ class Option:
 
 @dataclass
 class CommandLine:
-    """values: of each option that was given, in order; "" where there was none. notes: what had no effect."""
+    """A command line, by option."""
 
     values: dict[str, list[str]] = field(default_factory=dict)
+    """Values of each option that was given, in order; "" where there was none."""
     positional: list[str] = field(default_factory=list)
     behind_dashes: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    """Options without effect."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
     def last(self, name: str) -> str | None:
-        """The value that counts when an option is given several times."""
+        """Return the value that counts when an option is given several times."""
         return self.values[name][-1] if name in self.values else None
 
     def number(self, name: str, least: int = 0) -> int | None:
-        """UserError if it is not a number of at least that size."""
+        """Return an option's number. Raises UserError if it is not a number of at least that size."""
         text = self.last(name)
         if text is None:
             return None
@@ -63,7 +66,10 @@ class CommandLine:
 
 
 def parse(options: Iterable[Option], arguments: Sequence[str]) -> CommandLine:
-    """Raises UserError for a value that is missing and for what is refused; unknown options are left in `unknown`."""
+    """Parse arguments; unknown options are left in `unknown`.
+
+    Raises UserError for a value that is missing and for what is refused.
+    """
     table = {name: option for option in options for name in option.names}
     line = CommandLine()
     waiting = list(reversed(arguments))
@@ -94,7 +100,7 @@ def parse(options: Iterable[Option], arguments: Sequence[str]) -> CommandLine:
 
 
 def usage(options: Iterable[Option]) -> str:
-    """The table, for --help."""
+    """Return the table of options for --help."""
     lines = []
     for option in options:
         value = {"nothing": "", "value": " VALUE", "attached": "[=VALUE]", "optional": " [VALUE]"}[option.takes]
@@ -104,7 +110,7 @@ def usage(options: Iterable[Option]) -> str:
 
 
 def _find(table: dict[str, Option], argument: str) -> tuple[Option | None, str | None]:
-    """The option that an argument names, and the value that it brings along."""
+    """Return the option that an argument names, and the value in the same argument."""
     if argument in table:
         return table[argument], None
     if argument.startswith("--"):
@@ -125,7 +131,7 @@ def _find(table: dict[str, Option], argument: str) -> tuple[Option | None, str |
 
 
 def status_of(command: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> int:
-    """The command's status; where nobody reads what it writes (`| head`), that of a program which SIGPIPE ended."""
+    """Return the command's status; after a broken pipe (`| head`), that of a program which SIGPIPE ended."""
     try:
         status = command(arguments)
         sys.stdout.flush()

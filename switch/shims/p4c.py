@@ -74,24 +74,25 @@ _DRIVER_OPTIONS = (
 
 @dataclass(frozen=True)
 class _Job:
-    """source: the program. json, p4info: what to write where; p4info with the suffix that tells the format.
-
-    preprocessed: file for the preprocessed text, None being standard output; of preprocess_only.
-    """
+    """A compilation."""
 
     source: Path
+    """Program to compile."""
     json: Path | None
+    """File to write, if any."""
     p4info: tuple[tuple[Path, str], ...]
+    """File to write, if any, with the suffix that gives the format."""
     include_dirs: tuple[Path, ...]
     defines: dict[str, str]
     preprocess_only: bool
     preprocessed: Path | None
+    """File for the preprocessed text with preprocess_only; None is standard output."""
     without_warnings: Set[str]
     warnings_as_errors: Set[str]
 
 
 def driver(arguments: Sequence[str]) -> int:
-    """p4c [-o FOLDER] ... FILE.p4: writes FOLDER/FILE.json, or with -E FOLDER/FILE.p4i, which -e reads."""
+    """Run p4c [-o FOLDER] ... FILE.p4: write FOLDER/FILE.json, or with -E FOLDER/FILE.p4i, which -e reads."""
 
     def output(line: CommandLine, source: Path) -> Path:
         folder = Path(line.last("-o") or ".")
@@ -102,7 +103,7 @@ def driver(arguments: Sequence[str]) -> int:
 
 
 def compiler(arguments: Sequence[str]) -> int:
-    """p4c-bm2-ss [-o FILE.json] ... FILE.p4."""
+    """Run p4c-bm2-ss [-o FILE.json] ... FILE.p4."""
 
     def output(line: CommandLine, source: Path) -> Path | None:
         name = line.last("-o")
@@ -118,9 +119,9 @@ def _main(
     output: Callable[[CommandLine, Path], Path | None],
     preprocessed_suffix: str | None = None,
 ) -> int:
-    """Exit status: 0, or 1 if anything is wrong, as p4c's.
+    """Run a command; return exit status 0, or 1 if anything is wrong, as p4c does.
 
-    preprocessed_suffix: of the file that -E writes beside `output`; without one, -E prints.
+    `preprocessed_suffix`: of the file that -E writes beside `output`; without one, -E prints.
     """
     try:
         line = parse(options, arguments)
@@ -241,7 +242,10 @@ def _run(job: _Job) -> int:
 
 
 def _build_for_the_switch(compiled: Compiled) -> None:
-    """Into the cache: tool chains that give the compiler minutes give a switch some seconds to start."""
+    """Build the program into the cache.
+
+    Tool chains that give the compiler minutes give a switch some seconds to start.
+    """
     from gradbed.switch.codegen import build_program
 
     # What keeps it from being built, the switch says: not everybody who compiles runs one.

@@ -20,7 +20,7 @@ _GET_FLAGS, _UP_AND_RUNNING = 0x8913, 0x1 | 0x40  # SIOCGIFFLAGS, IFF_UP and IFF
 
 
 def basics_handler(options: SwitchOptions) -> Any:
-    """The switch's side; its time begins now."""
+    """Return the handler of a switch, whose time begins now."""
     start_ns = time.monotonic_ns()
 
     async def answer(_request: bytes, _context: Any) -> bytes:
@@ -37,7 +37,7 @@ def basics_handler(options: SwitchOptions) -> Any:
 
 
 def ask_basics(channel: Any, timeout_s: float) -> dict[str, Any]:
-    """The command line's side. Raises grpc.RpcError."""
+    """Ask a switch over its gRPC channel. Raises grpc.RpcError."""
     call: Callable[..., bytes] = channel.unary_unary(f"/{SERVICE}/{METHOD}")
     basics: dict[str, Any] = json.loads(call(b"", timeout=timeout_s))
     return basics

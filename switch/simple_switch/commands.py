@@ -59,12 +59,12 @@ _PR_SET_NAME = 15
 
 
 def simple_switch(arguments: Sequence[str]) -> int:
-    """Runs until SIGTERM or SIGINT. Exit status 0 then, 1 if it cannot start, as BMv2's."""
+    """Run until SIGTERM or SIGINT; return exit status 0 then, 1 if it cannot start, as BMv2 does."""
     return _main("simple_switch", arguments)
 
 
 def simple_switch_grpc(arguments: Sequence[str]) -> int:
-    """As simple_switch."""
+    """Run as simple_switch does, under the name of the other command."""
     return _main("simple_switch_grpc", arguments)
 
 

@@ -28,7 +28,7 @@ _METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
 
 
 def derived_p4info(document: Mapping[str, Any]) -> Any:
-    """`document` is BMv2 JSON. Raises ValueError where it cannot be read."""
+    """Return the P4Info of BMv2 JSON. Raises ValueError where the JSON cannot be read."""
     model = load_program(dict(document))
     tables = [table for table in model.tables.values() if table.key or not table.name.startswith("tbl_")]
     ids = _Identifiers(model, tables)

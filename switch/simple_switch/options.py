@@ -91,9 +91,10 @@ _PLAIN_TARGET = (
 
 @dataclass(frozen=True)
 class SwitchOptions:
-    """interfaces: name by port. log_file: with its suffix. None where an option was not given."""
+    """Options of a switch; None where an option was not given."""
 
     interfaces: dict[int, str]
+    """Names of network interfaces by port."""
     device_id: int
     program: Path | None
     grpc_addresses: tuple[str, ...]
@@ -107,6 +108,7 @@ class SwitchOptions:
     files_delay_s: int | None
     log_console: bool
     log_file: Path | None
+    """Path with its suffix."""
     log_level: int
     log_file_bytes: int
     log_files_kept: int
@@ -118,7 +120,10 @@ class Answered(Exception):
 
 
 def read_options(command: str, arguments: Sequence[str]) -> SwitchOptions:
-    """`command` is simple_switch or simple_switch_grpc. Raises UserError, and Answered for --help and the like."""
+    """Read the arguments of simple_switch or simple_switch_grpc.
+
+    Raises UserError, and Answered for --help and the like.
+    """
     with_grpc = command == "simple_switch_grpc"
     target_options = _GRPC_TARGET if with_grpc else _PLAIN_TARGET
     line = parse(_GENERAL, arguments)

@@ -27,7 +27,7 @@ _MAX_FRAME_BYTES = 1 << 18
 
 
 def read_pcap(stream: BinaryIO) -> Iterator[tuple[float, bytes]]:
-    """(seconds, frame) of each record. Raises UserError for a file that is none, or ends in the middle."""
+    """Yield (seconds, frame) of each record. Raises UserError for a file that is none, or ends in the middle."""
     header = stream.read(_FILE_HEADER_BYTES)
     order = next((order for order in "<>" if _magic(order, header) in _MAGICS), None)
     if order is None:
@@ -70,7 +70,10 @@ class PacketFiles:
         self._thread = threading.Thread(target=self._run, name="packet files", daemon=True)
 
     def add_port(self, port: int, interface: str) -> None:
-        """UserError if the input is not there or the output file cannot be written."""
+        """Open the files of a port.
+
+        Raises UserError if the input is not there or the output file cannot be written.
+        """
         self._inputs[port] = Path(f"{interface}_in.pcap")
         if not self._inputs[port].exists():
             raise UserError(f"--use-files: there is no {self._inputs[port]}")

@@ -60,7 +60,7 @@ class DropWatch:
         self.report()
 
     def report(self) -> None:
-        """One line for each reason that there was since the last report."""
+        """Return one line for each reason that there was since the last report."""
         counts = self._counts()
         for why, count in counts.items():
             new = count - self._before.get(why, 0)
@@ -95,7 +95,7 @@ class RunningSwitch:
             self.addresses += (f"127.0.0.1:{options.thrift_port}",)
 
     def __enter__(self) -> RunningSwitch:
-        """Raises UserError if something is not there: program, interface, address."""
+        """Start the switch. Raises UserError if a program, an interface or an address is not there."""
         with self._stack:
             self._start()
             self._stack = self._stack.pop_all()

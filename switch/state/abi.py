@@ -56,21 +56,24 @@ def state_library() -> ctypes.CDLL:
 
 
 def packed(values: Iterable[tuple[int, int]]) -> bytes:
-    """The words of (value, width in bits) pairs, value after value, the least significant word of each first.
+    """Return the words of (value, width in bits) pairs, value after value, the least significant word of each first.
 
-    ctypes hands bytes over as they are, without an array for each key.
+    ctypes takes bytes as they are, without an array for each key.
     """
     return b"".join([value.to_bytes(bytes_of(width), "little") for value, width in values])
 
 
 @functools.cache
 def bytes_of(width: int) -> int:
-    """Bytes of the words of a value of `width` bits."""
+    """Return the size in bytes of the words of a value of `width` bits."""
     return WORD_BYTES * words_of(width)
 
 
 def fits(value: int, width: int, what: str) -> int:
-    """The value; ValueError unless it is an unsigned number of `width` bits. what: the subject of the sentence."""
+    """Return the value; raise ValueError unless it is an unsigned number of `width` bits.
+
+    `what`: the subject of the error's sentence.
+    """
     if value >> width:
         raise misfit(value, width, what)
     return value
@@ -81,7 +84,7 @@ def misfit(value: int, width: int, what: str) -> ValueError:
 
 
 def action_words(table: Table, call: ActionCall) -> tuple[int, bytes]:
-    """Id of an action of the table, and words of its arguments. Raises KeyError and ValueError."""
+    """Return the id of an action of the table, and the words of its arguments. Raises KeyError and ValueError."""
     action: Action = table.action(call.action)
     if len(call.arguments) != len(action.parameters):
         raise ValueError(f"action {action.name} takes {len(action.parameters)} arguments, got {len(call.arguments)}")
@@ -101,9 +104,9 @@ class SwitchRecord:
     """struct gb_switch with the library that works on it."""
 
     def __init__(self, program: Program, guard: AbstractContextManager[Any] | None = None) -> None:
-        """guard: entered around each call into the state, so that an engine can keep its own thread out meanwhile.
+        """Create the state of a program. Raises MemoryError.
 
-        Raises MemoryError.
+        `guard`: entered around each call into the state, so that an engine can keep its own thread out meanwhile.
         """
         self.guard: AbstractContextManager[Any] = guard if guard is not None else nullcontext()
         library = state_library()
@@ -130,8 +133,10 @@ class SwitchRecord:
 
 
 class StateAccessor:
-    """One kind of a switch's state. Raises KeyError for unknown names, IndexError for bad indices, ValueError for bad
-    values."""
+    """Access to one kind of a switch's state.
+
+    Raises KeyError for unknown names, IndexError for bad indices and ValueError for bad values.
+    """
 
     def __init__(self, switch: SwitchRecord) -> None:
         self._switch = switch

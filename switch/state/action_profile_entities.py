@@ -29,7 +29,7 @@ class ProfileEntities(EntityKind):
         return known(self._profiles, profile_id, "action profile")
 
     def selected(self, message: Any, role: Role) -> Iterable[ProfileState]:
-        """The profiles that a read request asks for and the role may see."""
+        """Return the profiles that a read request asks for and the role may see."""
         if message.action_profile_id:
             wanted = [self.profile(message.action_profile_id)]
         else:

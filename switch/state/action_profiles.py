@@ -66,7 +66,7 @@ class Profiles(StateAccessor):
             )
 
     def delete_member(self, profile: str, member: int) -> None:
-        """Raises StillReferenced."""
+        """Delete a member. Raises StillReferenced."""
         number = self._number(profile)
         with self._guard:
             check(
@@ -96,7 +96,7 @@ class Profiles(StateAccessor):
             )
 
     def delete_group(self, profile: str, group: int) -> None:
-        """Raises StillReferenced."""
+        """Delete a group. Raises StillReferenced."""
         number = self._number(profile)
         with self._guard:
             check(
@@ -124,12 +124,12 @@ def units(weight: int) -> int:
 
 
 class ProfileCodec:
-    """One action profile; a selector if `with_selector`."""
+    """Codec of one action profile; of a selector if `with_selector`."""
 
     def __init__(
         self, profile: Any, info: Any, program: ProgramModel, actions: Mapping[int, ActionCodec], port_width_bits: int
     ) -> None:
-        """From a p4.config.v1.ActionProfile. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+        """Read a p4.config.v1.ActionProfile. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.profile_id: int = profile.preamble.id
         self.name: str = profile.preamble.name
         in_program = program.profiles.get(self.name)
@@ -185,7 +185,10 @@ class ProfileCodec:
             raise invalid(f"action selector {self.name}: weight {weight} is above {self.max_member_weight}")
 
     def group_size(self, weights: Sequence[int]) -> int:
-        """Of a group, as the limits count. Raises RESOURCE_EXHAUSTED beyond what this switch can hold."""
+        """Return the size of a group as the limits count it.
+
+        Raises RESOURCE_EXHAUSTED beyond what this switch can hold.
+        """
         total = sum(units(weight) for weight in weights)
         if total > GREATEST_GROUP_WEIGHT:
             raise exhausted(f"a group of action selector {self.name} weighs more than {GREATEST_GROUP_WEIGHT}")
@@ -201,7 +204,7 @@ class ProfileCodec:
             raise exhausted(f"groups of this switch have a size of {GREATEST_GROUP_WEIGHT} at most")
 
     def decode_watch(self, message: Any) -> WatchPort | None:
-        """The port that a member's liveness depends on, if any. Raises RequestError."""
+        """Return the port that a member's liveness depends on, if any. Raises RequestError."""
         kind = message.WhichOneof("watch_kind")
         if kind is None or not getattr(message, kind):
             return None
@@ -293,7 +296,7 @@ class InstalledSet:
 
 
 class WeightUnit(NamedTuple):
-    """One unit of weight: its own number, the member's, and the port that the member watches."""
+    """A unit of weight: its own number, the member's, and the port that the member watches."""
 
     number: int
     member: int
@@ -462,7 +465,7 @@ class ProfileState:
         return GroupReference(installed.group)
 
     def uninstall(self, reference: GroupReference) -> None:
-        """The set that no entry refers to any more."""
+        """Remove a one-shot group that no entry refers to any more."""
         self._profiles.delete_group(self.codec.name, reference.group)
         self._forget(self._sets.pop(reference.group))
 
@@ -488,7 +491,7 @@ class ProfileState:
             )
 
     def check_watch(self, watch: WatchPort | None) -> None:
-        """Raises INVALID_ARGUMENT for a port that the switch does not have."""
+        """Raise INVALID_ARGUMENT for a port that the switch does not have."""
         if watch is not None and not self._has_port(watch.port):
             raise invalid(f"there is no port {watch.port} to watch")
 
@@ -501,7 +504,7 @@ class ProfileState:
         return GroupReference(self.group(call.group_id).number)
 
     def refer(self, call: MemberCall | GroupCall, by: int) -> None:
-        """An entry that refers to a member or group has come (1) or gone (-1)."""
+        """Count an entry that refers to a member or group and has come (1) or gone (-1)."""
         if isinstance(call, MemberCall):
             self.members[call.member_id].entries += by
         else:

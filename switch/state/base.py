@@ -23,7 +23,7 @@ class EntityKind:
     oneof: ClassVar[str]
 
     def p4_id(self, message: Any) -> int:
-        """Id of the P4 object that the entity belongs to, 0 if there is none: what roles are about."""
+        """Return the id of the P4 object that the entity belongs to, which roles refer to; 0 if there is none."""
         raise NotImplementedError
 
     def insert(self, message: Any) -> None:
@@ -36,22 +36,22 @@ class EntityKind:
         raise invalid(f"a {self.oneof} is always there: it is modified, never deleted")
 
     def read(self, message: Any, role: Role) -> Iterable[Any]:
-        """Entities that the message asks for and the role may see.
+        """Return the entities that the message asks for and the role may see.
 
-        The state is taken when called; what is returned may be iterated later, while writes go on.
+        The state is taken when called; the result may be iterated later, while writes go on.
         """
         raise NotImplementedError
 
     def clear(self) -> None:
-        """Another program is taking over: undo what outlives a program on the device."""
+        """Undo what outlives a program on the device: another one takes over."""
 
     def export(self) -> Iterator[Any]:
-        """Updates that lead from the freshly loaded program to the present state."""
+        """Return the updates that lead from the freshly loaded program to the present state."""
         raise NotImplementedError
 
 
 def known(objects: Mapping[int, Described], p4_id: int, what: str) -> Described:
-    """The object with this id. Raises NOT_FOUND, or INVALID_ARGUMENT for no id."""
+    """Return the object with this id. Raises NOT_FOUND, or INVALID_ARGUMENT for no id."""
     found = objects.get(p4_id)
     if found is None:
         if not p4_id:
@@ -79,7 +79,7 @@ class CellEntries(EntityKind, Generic[Array]):
     """Of which the message's fields WHAT_id and index name a cell."""
 
     def __init__(self, arrays: Mapping[int, Array]) -> None:
-        """`arrays` by P4Info id."""
+        """Create the entries of these arrays, by P4Info id."""
         self._arrays = arrays
 
     def p4_id(self, message: Any) -> int:
@@ -105,16 +105,19 @@ class CellEntries(EntityKind, Generic[Array]):
         raise NotImplementedError
 
     def _fill(self, entry: Any, array: Array, index: int, cell: Any) -> None:
-        """The entity of a cell, into an empty message."""
+        """Fill an empty message with the entity of a cell."""
         raise NotImplementedError
 
     def _addressed(self, message: Any) -> tuple[Array, range]:
-        """The array and the cells that a Write means. Raises RequestError."""
+        """Return the array and the cells that a Write means. Raises RequestError."""
         array = known(self._arrays, self.p4_id(message), self.what)
         return array, self._indices(array, message)
 
     def _indices(self, array: Array, message: Any) -> range:
-        """Raises INVALID_ARGUMENT and OUT_OF_RANGE as the specification says."""
+        """Return the cells that a message means.
+
+        Raises INVALID_ARGUMENT and OUT_OF_RANGE as the specification says.
+        """
         if not message.HasField("index"):
             return range(array.size)
         index: int = message.index.index

@@ -116,8 +116,10 @@ class CounterEntries(CellEntries[CellArray]):
 
 @lru_cache(_PAGES)
 def _zero_entities(counter_id: int, page: int) -> Sequence[Any]:
-    """Those of cells that have counted nothing, as most have: made once, and copied into each answer. Nobody may
-    change them."""
+    """Return the entities of cells that have counted nothing, as most have: made once, and copied into each answer.
+
+    Callers must not change them.
+    """
     kept = p4r.ReadResponse()  # one message has them all: one by one they would take several times as much memory
     for index in range(page * _CELLS_PER_PAGE, (page + 1) * _CELLS_PER_PAGE):
         _fill_counter(kept.entities.add().counter_entry, counter_id, index, _ZERO)
@@ -131,14 +133,14 @@ def _fill_counter(entry: Any, counter_id: int, index: int, counts: Counts) -> No
 
 
 def read_counter_data(data: Any) -> Counts:
-    """Packets and bytes of a CounterData. Raises INVALID_ARGUMENT if one is negative."""
+    """Return the packets and bytes of a CounterData. Raises INVALID_ARGUMENT if one is negative."""
     if data.packet_count < 0 or data.byte_count < 0:
         raise invalid("a counter cannot be negative")
     return data.packet_count, data.byte_count
 
 
 def fill_counter_data(data: Any, counts: Counts) -> None:
-    """CounterData has 63 bits for what the device counts with 64. It is there then, if only with zeros."""
+    """Fill a CounterData, which has 63 bits for what the device counts with 64. It is set even if it is all zeros."""
     packets, bytes_ = counts
     data.packet_count = packets & INT64_GREATEST
     data.byte_count = bytes_ & INT64_GREATEST

@@ -94,7 +94,7 @@ DigestCallback = Callable[[int, tuple[int, ...]], None]
 
 
 class Device(Protocol):
-    """One switch."""
+    """A switch as the P4Runtime server sees it."""
 
     @property
     def device_id(self) -> int: ...
@@ -117,10 +117,10 @@ class Device(Protocol):
         """Lose the program and all state, as when the power fails for a moment. Callbacks stay."""
 
     def new_state(self, program: Program) -> SwitchState:
-        """Fresh state of a program, which no packet passes; to be closed."""
+        """Return the fresh state of a program, which no packet passes; the caller closes it."""
 
     def clock_ns(self) -> int:
-        """Nanoseconds since the switch started, on the clock by which packets are timed."""
+        """Return the nanoseconds since the switch started, on the clock by which packets are timed."""
 
     def has_port(self, port: int) -> bool:
         """Return whether there is such a port, the CPU port included."""

@@ -32,10 +32,10 @@ Values = tuple[int, ...]
 
 
 class DigestCodec:
-    """One digest of a program: its messages as the data plane sends them and as P4Data."""
+    """Codec of one digest of a program: from messages of the data plane to P4Data."""
 
     def __init__(self, digest: Any, info: Any, program: ProgramModel, translations: Translations) -> None:
-        """From a p4.config.v1.Digest. Raises ValueError where the BMv2 JSON has no such learn list."""
+        """Read a p4.config.v1.Digest. Raises ValueError where the BMv2 JSON has no such learn list."""
         self.digest_id: int = digest.preamble.id
         self.name: str = digest.preamble.name
         in_program = next((each for each in program.digests.values() if each.name == self.name), None)
@@ -51,12 +51,12 @@ class DigestCodec:
             self._refusal = str(error)
 
     def check_supported(self) -> None:
-        """Raises UNIMPLEMENTED for a type that this server does not send."""
+        """Raise UNIMPLEMENTED for a type that this server does not send."""
         if self._data is None:
             raise unimplemented(f"digest {self.name}: {self._refusal}")
 
     def values(self, words: Sequence[int]) -> Values:
-        """The elements of a message from the device's words."""
+        """Return the elements of a message from the device's words."""
         values = []
         at = 0
         for width_bits in self._widths_bits:
@@ -72,7 +72,7 @@ class DigestCodec:
 
 
 def _width_bits(element: ex.Data, program: ProgramModel) -> int:
-    """Of what a digest sends; values that are no fields have one word."""
+    """Return the width of a value that a digest sends, in bits; values that are no fields have one word."""
     match element:
         case ex.FromBoolean(ex.IsValid()):
             return 1
@@ -141,7 +141,7 @@ class DigestBuffer:
         return self._first_ns + self.config.max_timeout_ns if self._waiting else None
 
     def take(self, now_ns: int) -> tuple[int, list[Values]]:
-        """The list to be sent, which counts as sent from now on: its id and its messages."""
+        """Return the id and the messages of the list to send; it counts as sent from now on."""
         messages, self._waiting = list(self._waiting), {}
         list_id, self._next_list_id = self._next_list_id, self._next_list_id + 1
         if self.config.ack_timeout_ns:
@@ -152,7 +152,7 @@ class DigestBuffer:
         return list_id, messages
 
     def acknowledge(self, list_id: int) -> None:
-        """The controller has seen to this list. A list that is not known is none to wait for."""
+        """Take a controller's acknowledgement of a list; one of an unknown list has no effect."""
         sent = self._lists.pop(list_id, None)
         if sent is not None:
             self._unacknowledged.difference_update(sent.messages)
@@ -172,7 +172,7 @@ class DigestEntries(EntityKind):
     oneof = "digest_entry"
 
     def __init__(self, codecs: Mapping[int, DigestCodec], listen: Callable[[bool], None]) -> None:
-        """`listen`: says whether the device's digests are wanted, that is, while one is enabled."""
+        """Create the entries of these digests; `listen` is told whether one is enabled, and digests thus wanted."""
         self._codecs = codecs
         self._listen = listen
         self.configs: dict[int, DigestConfig] = {}
@@ -240,7 +240,7 @@ Send = Callable[[int, Any], bool]
 
 
 class DigestLists:
-    """One call at a time."""
+    """Digests on their way to controllers. Calls are made one at a time."""
 
     def __init__(
         self,
@@ -250,8 +250,11 @@ class DigestLists:
         clock_ns: Callable[[], int],
         timestamp_ns: Callable[[], int],
     ) -> None:
-        """`configs`: of the digests that are enabled now, by digest id. `clock_ns` is that of their timeouts,
-        `timestamp_ns` what lists are stamped with."""
+        """Create empty lists.
+
+        `configs`: configurations of the digests that are enabled now, by digest id. `clock_ns`: clock of the
+        timeouts. `timestamp_ns`: clock of the lists' timestamps.
+        """
         self._codecs = {codec.list_id: codec for codec in codecs}
         self._configs = configs
         self._send = send
@@ -290,7 +293,7 @@ class DigestLists:
             buffer.acknowledge(list_id)
 
     def forget(self) -> None:
-        """Another controller is in charge: nothing has been sent to it yet."""
+        """Forget what was sent: another controller is in charge, to which nothing has been sent yet."""
         self._buffers.clear()
 
     def _send_list(self, codec: DigestCodec, buffer: DigestBuffer) -> None:

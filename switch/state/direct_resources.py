@@ -45,13 +45,13 @@ class DirectResources(EntityKind):
         raise NotImplementedError
 
     def _addressed(self, message: Any) -> TableState:
-        """The table that a Write means. Raises RequestError."""
+        """Return the table that a Write means. Raises RequestError."""
         if not message.HasField("table_entry"):
             raise invalid(f"a {self.oneof} needs a table_entry")
         return self._table(message.table_entry)
 
     def _tables_to_read(self, which: Any, role: Role) -> list[TableState]:
-        """Tables that a TableEntry message selects, id 0 being all, as far as the role may see them."""
+        """Return the tables that a TableEntry message selects (id 0 selects all) and the role may see."""
         if which.table_id == 0:
             if which.match or which.priority:
                 raise invalid("an entry can be asked for in one table only: table_id is not set")
@@ -60,7 +60,7 @@ class DirectResources(EntityKind):
         return [table] if role.reads(which.table_id) else []
 
     def _entries_to_read(self, which: Any, tables: list[TableState]) -> list[tuple[TableState, WrittenEntry]]:
-        """Entries of those tables that the message selects: the one of its key, or all."""
+        """Return the entries of those tables that the message selects: the one of its key, or all."""
         if which.match or which.priority:
             return [(table, self._tables.existing(table, which)) for table in tables]
         return [(table, entry) for table in tables for entry in table.entries.values()]
@@ -117,7 +117,7 @@ class DirectCounterEntries(DirectResources):
 
 
 def _counter_entity(table: TableState, entry: WrittenEntry | None, counts: tuple[int, int]) -> Any:
-    """entry: None is the default entry."""
+    """Return the entity of an entry's direct counter; `entry` is None for the default entry."""
     entity = p4r.Entity()
     message = entity.direct_counter_entry
     if entry is None:

@@ -32,10 +32,10 @@ gives, at most one."""
 
 
 class ExternState(StateAccessor, ABC):
-    """One object's state, through the runtime library. `entry` is a p4.v1.P4Data."""
+    """State of one object, through the runtime library. `entry` is a p4.v1.P4Data."""
 
     def __init__(self, switch: SwitchRecord, number: int, extern: Extern) -> None:
-        """number: of the object in the program."""
+        """Refer to the object of this number in the program."""
         super().__init__(switch)
         self.extern = extern
         self._number = number
@@ -59,16 +59,18 @@ class ExternState(StateAccessor, ABC):
 
 @dataclass(frozen=True)
 class ExternKind:
-    """name: of the type in P4. type_id: P4Runtime's, 0x81 to 0xfe. attributes: what the constructor takes, in its
-    order, with the least and the greatest value. methods: the roles of their parameters. In C it is a
-    `struct gb_extern_kind` named c_name, a method a function c_name_METHOD (switch/runtime/state/state.h).
-    """
+    """Kind of extern objects. In C it is a `struct gb_extern_kind` (switch/runtime/state/state.h)."""
 
     name: str
+    """Name of the type in P4."""
     type_id: int
+    """Type id of P4Runtime, 0x81 to 0xfe."""
     c_name: str
+    """Name of the struct in C; a method is a function c_name_METHOD."""
     attributes: Mapping[str, tuple[int, int]]
+    """Arguments of the constructor in its order, each with the least and the greatest value."""
     methods: Mapping[str, tuple[ParameterRole, ...]]
+    """Methods, with the roles of their parameters."""
     state: type[ExternState]
 
     most_attributes: ClassVar[int] = STATE_HEADERS.constant("GB_MOST_ATTRIBUTES")
@@ -90,11 +92,11 @@ class ExternKind:
                 raise ValueError(f"{self.name}.{method} has {roles.count('out')} results: at most one is possible")
 
     def operation(self, method: str) -> str:
-        """The primitive of a method in BMv2 JSON."""
+        """Return the primitive of a method in BMv2 JSON."""
         return f"_{self.name}_{method}"
 
     def declarations(self) -> list[str]:
-        """C: the kind and its functions."""
+        """Return the declarations of the kind and its functions in C."""
         lines = [f"extern const struct gb_extern_kind {self.c_name};"]
         for name, roles in self.methods.items():
             result = "uint64_t" if "out" in roles else "void"
@@ -185,7 +187,10 @@ class ExternEntity(NamedTuple):
 
 
 def extern_object(instance: Any, info: Any, program: ProgramModel, names: Translations) -> ExternEntity:
-    """From a p4.config.v1.ExternInstance. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+    """Return the codec of a p4.config.v1.ExternInstance.
+
+    Raises ValueError where P4Info and BMv2 JSON do not fit together.
+    """
     name = instance.preamble.name
     extern = program.externs.get(name)
     if extern is None:
@@ -203,7 +208,7 @@ class ExternEntries(EntityKind):
     oneof = "extern_entry"
 
     def __init__(self, states: Mapping[str, ExternState], objects: Mapping[int, ExternEntity]) -> None:
-        """`states` by name, `objects` by P4Info id."""
+        """Create the entries of these states, by name, and of these objects, by P4Info id."""
         self._states = states
         self._objects = objects
 
@@ -237,7 +242,7 @@ class ExternEntries(EntityKind):
             yield update
 
     def _wanted(self, message: Any) -> list[ExternEntity]:
-        """One, or all of a type, or all. Raises NOT_FOUND."""
+        """Return one object, or all of a type, or all. Raises NOT_FOUND."""
         found = [
             each
             for each in self._objects.values()

@@ -50,7 +50,7 @@ class IdleTimers(Generic[EntryName]):
             self._start(entry, ttl_ns, now_ns + ttl_ns)
 
     def expired(self, now_ns: int) -> list[EntryName]:
-        """Entries that have been idle for their time to live, whose timers start anew."""
+        """Return the entries that have been idle for their time to live; their timers start anew."""
         result = []
         while self._heap and self._heap[0].deadline_ns <= now_ns:
             entry = self._entries.get(heapq.heappop(self._heap).serial)

@@ -33,8 +33,10 @@ Find = Callable[[], int]
 
 
 class MeterCells:
-    """What can be done with one cell, of whatever meter. One without rates marks everything green; new rates start
-    with full buckets."""
+    """Access to the cells of direct or indirect meters.
+
+    A cell without rates marks everything green; new rates start with full buckets.
+    """
 
     def __init__(self, library: ctypes.CDLL, guard: AbstractContextManager[Any]) -> None:
         self._library = library
@@ -107,10 +109,10 @@ class MeterConfig(NamedTuple):
 
 
 class MeterSpec:
-    """What configurations a meter takes: those of its type."""
+    """The configurations that a meter of its type takes."""
 
     def __init__(self, name: str, kind: int) -> None:
-        """`kind` is a p4.config.v1.MeterSpec.Type."""
+        """Take `kind`, a p4.config.v1.MeterSpec.Type."""
         self._name = name
         self._kind = kind
 
@@ -149,13 +151,13 @@ def meter_array(meter: Any, info: Any, program: ProgramModel, names: Translation
 
 
 def fill_config(message: Any, config: MeterConfig) -> None:
-    """Into a p4.v1.MeterConfig; zeros are a configuration too."""
+    """Fill a p4.v1.MeterConfig; zeros are a configuration too."""
     message.SetInParent()
     message.cir, message.cburst, message.pir, message.pburst, message.eburst = config
 
 
 def check_clearing(data: Any) -> None:
-    """A written MeterCounterData can only set the counts to zero. Raises INVALID_ARGUMENT."""
+    """Raise INVALID_ARGUMENT unless a written MeterCounterData sets all counts to zero."""
     for colour in _COLOURS:
         counts = getattr(data, colour)
         if counts.packet_count or counts.byte_count:

@@ -34,7 +34,7 @@ KEPT_PIPELINES = 16
 
 @dataclass(frozen=True)
 class ForwardingPipeline:
-    """What a ForwardingPipelineConfig describes, by P4Info ids.
+    """The objects that a ForwardingPipelineConfig describes, by P4Info ids.
 
     Shared by the devices that run it, hence never changed, except that names of translated types are added.
     """
@@ -119,7 +119,10 @@ class Pipelines:
         self._made: OrderedDict[str, Future[ForwardingPipeline]] = OrderedDict()
 
     def get(self, config: Any) -> Future[ForwardingPipeline]:
-        """Of a ForwardingPipelineConfig. The future raises RequestError; failures are not kept."""
+        """Return the pipeline of a ForwardingPipelineConfig.
+
+        The future raises RequestError; failures are not kept.
+        """
         key = _digest(config)
         made = self._made.get(key)
         if made is None or (made.done() and made.exception() is not None):
@@ -142,7 +145,7 @@ class Pipelines:
 
 
 def _digest(config: Any) -> str:
-    """Of what a ForwardingPipelineConfig says of the program."""
+    """Return a digest of what a ForwardingPipelineConfig says of the program."""
     return digest_of([config.p4_device_config, config.p4info.SerializeToString(deterministic=True)])
 
 
@@ -164,7 +167,8 @@ def _objects(info: Any) -> Iterable[Any]:
 
 
 def _check_ids(info: Any) -> None:
-    """Every object has an id of its own, and 0 is none (P4Runtime specification, "ID Allocation")."""
+    """Raise ValueError unless every object has an id of its own that is not 0 (P4Runtime specification, "ID
+    Allocation")."""
     seen: dict[int, str] = {}
     for thing in _objects(info):
         name, thing_id = thing.preamble.name, thing.preamble.id
@@ -193,6 +197,9 @@ def _first_to_describe(program: ProgramModel) -> str | None:
 
 
 def _is_fixed(table: Table) -> bool:
-    """Whether controllers can neither write nor count anything in it. The JSON does not tell what is @hidden."""
+    """Return whether controllers can neither write nor count anything in a table.
+
+    The JSON does not name @hidden ones.
+    """
     observed = table.with_counters or table.with_timeouts or table.direct_meter or table.profile
     return bool(table.entries) and table.default_is_const and not observed

@@ -36,7 +36,10 @@ class ReplicaStruct(ctypes.Structure):
 
 class Replication:
     def __init__(self, call: Callable[..., int], device_id: int, name: str) -> None:
-        """call: calls a function of the engine by its name. name: of the switch, for errors."""
+        """Create an empty packet replication engine.
+
+        `call`: calls a function of the engine by its name. `name`: name of the switch, for errors.
+        """
         self._call = call
         self._device_id = device_id
         self._name = name
@@ -104,7 +107,8 @@ def widths_bits_of(program: ProgramModel) -> Widths:
 
 
 def decode_replicas(messages: Iterable[Any], widths_bits: Widths) -> list[Replica]:
-    """Raises RequestError unless ports and instances fit and every (port, instance) is there once."""
+    """Return the replicas; raise RequestError unless ports and instances fit and every (port, instance) is there
+    once."""
     replicas = [_decode(message, widths_bits) for message in messages]
     if len(set(replicas)) != len(replicas):
         raise invalid("two replicas have the same port and instance")
@@ -112,7 +116,8 @@ def decode_replicas(messages: Iterable[Any], widths_bits: Widths) -> list[Replic
 
 
 def canonical_replicas(messages: Iterable[Any]) -> list[Any]:
-    """The valid messages as a client reads them back: port in the field it was written in, shortest byte strings."""
+    """Return the valid messages as a client reads them back: port in the field it was written in, shortest byte
+    strings."""
     return [_canonical(message) for message in messages]
 
 
@@ -159,7 +164,7 @@ class _Replicated(EntityKind):
     number_field: ClassVar[str]
 
     def __init__(self, device: Replication | None, widths_bits: Widths) -> None:
-        """`device` None: nothing is installed, only remembered."""
+        """Create no entries; a `device` of None means that they are only remembered, not installed."""
         self._device = device
         self._widths_bits = widths_bits
         self._entries: dict[int, Any] = {}
@@ -210,7 +215,7 @@ class _Replicated(EntityKind):
         raise NotImplementedError
 
     def _delete(self, device: Replication, number: int) -> None:
-        """Raises KeyError if there is none."""
+        """Delete the object. Raises KeyError if there is none."""
         raise NotImplementedError
 
     def _number(self, message: Any) -> int:
@@ -285,7 +290,7 @@ class PacketReplicationEngine(EntityKind):
     oneof = "packet_replication_engine_entry"
 
     def __init__(self, device: Replication | None, widths_bits: Widths) -> None:
-        """`device` None: nothing is installed, only remembered."""
+        """Create no entries; a `device` of None means that they are only remembered, not installed."""
         kinds = (MulticastGroups(device, widths_bits), CloneSessions(device, widths_bits))
         self._kinds: dict[str | None, EntityKind] = {kind.oneof: kind for kind in kinds}
 

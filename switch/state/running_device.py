@@ -35,10 +35,11 @@ class ForwardingState:
         *,
         staged: bool = False,
     ) -> None:
-        """`digest_sink`: where the device's digests go while one is enabled.
+        """Create the state of a freshly loaded pipeline.
 
-        `staged`: of a pipeline that the device does not run yet. Its state is its own, no packet passes it, and the
-        device hears nothing of it; `close` frees it.
+        `digest_sink`: where the device's digests go while one is enabled. `staged`: the device does not run the
+        pipeline yet. The state is its own, no packet passes it, and the device is not notified of changes; `close`
+        frees it.
         """
         self.pipeline = pipeline
         self._own_state = device.new_state(pipeline.program) if staged else None
@@ -80,7 +81,10 @@ class ForwardingState:
     def write(
         self, updates: Iterable[Any], role: Role, other_roles: Iterable[Role] = ()
     ) -> list[RequestError | None]:
-        """Attempt every update, in order; the outcome of each, None for success."""
+        """Attempt every update, in order, and return the outcome of each, None for success.
+
+        Nothing is rolled back: this is CONTINUE_ON_ERROR of the P4Runtime specification, "Batch Atomicity".
+        """
         operations = self._operations
         others = list(other_roles)
         restricted = role.writable_ids is not None or any(other.exclusive_ids for other in others)
@@ -101,7 +105,7 @@ class ForwardingState:
         return outcomes
 
     def read(self, request: Any, role: Role) -> Iterable[Any]:
-        """Entities that one element of a ReadRequest asks for, as of now. Raises RequestError."""
+        """Return the entities that one element of a ReadRequest asks for, as of now. Raises RequestError."""
         oneof = request.WhichOneof("entity")
         if oneof is None:
             raise invalid("an element of the request names no kind of entity")
@@ -118,12 +122,12 @@ class ForwardingState:
             self._own_state.close()
 
     def clear(self) -> None:
-        """Another program has been loaded: undo what outlives a program on the device."""
+        """Undo what outlives a program on the device: another one has been loaded."""
         for kind in self._kinds.values():
             kind.clear()
 
     def export(self) -> Iterator[Any]:
-        """Updates that lead from the freshly loaded pipeline to the present state."""
+        """Return the updates that lead from the freshly loaded pipeline to the present state."""
         for kind in self._kinds.values():
             yield from kind.export()
 
@@ -142,7 +146,7 @@ class RunningDevice:
     def __init__(
         self, device: Device, send_digests: Send, clock_ns: Callable[[], int], timestamp_ns: Callable[[], int]
     ) -> None:
-        """The clocks are those of DigestLists."""
+        """Take a device without a pipeline; for the clocks see DigestLists."""
         self.device = device
         self.state: ForwardingState | None = None
         """None before the first pipeline."""
@@ -150,7 +154,7 @@ class RunningDevice:
         self._digest_setting = (send_digests, clock_ns, timestamp_ns)
 
     def running(self) -> ForwardingState:
-        """Raises FAILED_PRECONDITION before the first pipeline."""
+        """Return the state of the running pipeline. Raises FAILED_PRECONDITION before the first one."""
         if self.state is None:
             raise self.no_pipeline()
         return self.state
@@ -183,7 +187,7 @@ class RunningDevice:
     # ---- Packets and digests ----
 
     def packet_in(self, frame: bytes) -> Any | None:
-        """The p4.v1.PacketIn of a frame from the CPU port, if a program is there that can have made it."""
+        """Return the p4.v1.PacketIn of a frame from the CPU port; None if no loaded program can have made it."""
         state = self.state
         if state is None:
             return None
@@ -201,7 +205,7 @@ class RunningDevice:
             raise from_exception(error) from error
 
     def acknowledge_digest(self, digest_id: int, list_id: int) -> None:
-        """The controller has seen to a digest list."""
+        """Take a controller's acknowledgement of a digest list."""
         if digest_id not in self.running().pipeline.digests:
             raise invalid(f"there is no digest {digest_id}")
         if self.digests is not None:

@@ -77,7 +77,7 @@ def check_direct_counter(codec: TableCodec) -> None:
 
 
 def check_direct_meter(codec: TableCodec, message: Any) -> None:
-    """`message` is a TableEntry."""
+    """Check the meter_config of a TableEntry."""
     if codec.direct_meter_id is None:
         raise invalid(f"table {codec.name} has no direct meter")
     if message.is_default_action:
@@ -130,7 +130,7 @@ def written_call(codec: TableCodec, message: Any, as_default: bool = False) -> A
 
 
 class Volatile(NamedTuple):
-    """What packets change of an entry; None: not asked for."""
+    """The parts of an entry that packets change; None where they were not asked for."""
 
     counts: Counts | None = None
     meter_counts: MeterCounts | None = None
@@ -141,7 +141,7 @@ NOTHING_VOLATILE = Volatile()
 
 
 def fill_key(codec: TableCodec, entry: WrittenEntry, message: Any) -> None:
-    """The fields of a TableEntry that say which entry it is."""
+    """Fill the fields of a TableEntry that identify the entry."""
     message.table_id = codec.table_id
     codec.encode_key(entry.key, message)
     message.priority = entry.priority
@@ -150,7 +150,10 @@ def fill_key(codec: TableCodec, entry: WrittenEntry, message: Any) -> None:
 def entry_entity(
     table: TableState, entry: WrittenEntry, volatile: Volatile = NOTHING_VOLATILE, *, with_meter: bool = False
 ) -> Any:
-    """`with_meter`: fill meter_config, unless it is the default."""
+    """Return the entity of an entry.
+
+    `with_meter`: fill meter_config, unless it is the default.
+    """
     entity = p4r.Entity()
     message = entity.table_entry
     fill_key(table.codec, entry, message)
@@ -181,7 +184,7 @@ def default_entity(table: TableState, default: DefaultEntry, counts: Counts | No
 
 
 def idle_message(table: TableState, entry: WrittenEntry) -> Any:
-    """The entry as an IdleTimeoutNotification names it."""
+    """Return the entry as an IdleTimeoutNotification names it."""
     message = p4r.TableEntry()
     fill_key(table.codec, entry, message)
     message.metadata = entry.metadata
@@ -230,7 +233,10 @@ class TableEntries(EntityKind):
         profiles: Mapping[int, ProfileState],
         clock_ns: Callable[[], int],
     ) -> None:
-        """`clock_ns`: the clock of the tables' hits. `direct_meters` and `profiles` by P4Info id, too."""
+        """Create the entries of these tables, by P4Info id, as `direct_meters` and `profiles` are.
+
+        `clock_ns`: clock of the tables' hits.
+        """
         self._tables = tables
         self._clock_ns = clock_ns
         self.tables = {
@@ -416,7 +422,7 @@ class TableEntries(EntityKind):
         return Volatile(counts, meter_counts, idle_ns)
 
     def _selected(self, table: TableState, message: Any) -> list[WrittenEntry]:
-        """Entries that pass all filters of a read request."""
+        """Return the entries that pass all filters of a read request."""
         codec = table.codec
         priority: int = message.priority
         if message.match:
@@ -440,7 +446,7 @@ class TableEntries(EntityKind):
     # ---- Idle timeouts ----
 
     def _time(self, table: TableState, entry: WrittenEntry) -> None:
-        """The entry's time to live has changed; with 0 it has none."""
+        """Follow a change of the entry's time to live; 0 means none."""
         place = table.codec.table_id, entry.handle
         self._timed[place] = entry
         self.idle_timers.arm(place, entry.idle_timeout_ns, self._clock_ns())
@@ -451,14 +457,14 @@ class TableEntries(EntityKind):
         return self._tables.last_hit_ns(self.tables[place[0]].codec.name, place[1])
 
     def expired(self) -> list[Any]:
-        """TableEntry messages of entries that have been idle for their time to live, once each time."""
+        """Return TableEntry messages of the entries that have been idle for their time to live, once each time."""
         expired = self.idle_timers.expired(self._clock_ns())
         return [idle_message(self.tables[place[0]], self._timed[place]) for place in expired]
 
     # ---- Exchange of pipelines ----
 
     def export(self) -> Iterator[Any]:
-        """Counters and meters are left to the direct entities."""
+        """Return the updates of the tables. Counters and meters are left to the direct entities."""
         for table in self.tables.values():
             for place, initial in table.initial.items():
                 if place not in table.entries:
@@ -477,7 +483,10 @@ class TableEntries(EntityKind):
         return known(self.tables, table_id, "table")
 
     def existing(self, table: TableState, message: Any) -> WrittenEntry:
-        """The entry with the key and priority of a TableEntry. Raises NOT_FOUND, or what is wrong with the key."""
+        """Return the entry with the key and priority of a TableEntry.
+
+        Raises NOT_FOUND, or what is wrong with the key.
+        """
         table.codec.check_priority(message.priority)
         key = table.codec.decode_key(message.match)
         entry = table.entries.get((key, message.priority))

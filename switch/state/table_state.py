@@ -45,7 +45,7 @@ class TableActionRef:
 
 
 class TableCodec:
-    """One table: its properties in P4Info and BMv2 JSON, and the translation of its keys and actions."""
+    """Codec of one table: its properties in P4Info and BMv2 JSON, and the translation of its keys and actions."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TableCodec:
         profiles: Mapping[int, ProfileCodec],
         translations: Translations,
     ) -> None:
-        """From a p4.config.v1.Table. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+        """Read a p4.config.v1.Table. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.table_id: int = table.preamble.id
         self.name: str = table.preamble.name
         self.is_const: bool = table.is_const_table
@@ -100,7 +100,7 @@ class TableCodec:
         self.initial_entries = [self._initial_entry(entry, program) for entry in in_program.entries]
 
     def decode_key(self, matches: Iterable[Any]) -> Key:
-        """Canonical key from FieldMatch messages in any order. Raises RequestError."""
+        """Return the canonical key of FieldMatch messages in any order. Raises RequestError."""
         return self._keys.decode(matches)
 
     def encode_key(self, key: Key, entry: Any) -> None:
@@ -111,7 +111,7 @@ class TableCodec:
         return self._keys.to_device(key)
 
     def check_priority(self, priority: int) -> None:
-        """Raises INVALID_ARGUMENT where the specification demands another priority."""
+        """Raise INVALID_ARGUMENT where the specification demands another priority."""
         if self.needs_priority:
             if priority <= 0:
                 raise invalid(f"table {self.name} needs a priority greater than 0, got {priority}")
@@ -133,6 +133,10 @@ class TableCodec:
         self.actions[call.action_id].action.encode(call.arguments, action)
 
     def device_call(self, call: ActionValue) -> ActionCall:
+        """Return what the device is to do for an entry. A one-shot group is made; `release` undoes it.
+
+        Raises NOT_FOUND for other references.
+        """
         return ActionCall(self.actions[call.action_id].action.name, call.arguments)
 
     def _initial_entry(self, entry: m.ProgramEntry, program: m.ProgramModel) -> InitialEntry:
@@ -169,10 +173,7 @@ NO_COUNT: Counts = (0, 0)
 
 
 class WrittenEntry(NamedTuple):
-    """An entry as it was written, in canonical values; replaced, never changed.
-
-    `installed`: the one-shot group that the entry refers to in the device.
-    """
+    """An entry as it was written, in canonical values; replaced, never changed."""
 
     key: Key
     priority: int
@@ -184,12 +185,14 @@ class WrittenEntry(NamedTuple):
     idle_timeout_ns: int = 0
     is_const: bool = False
     installed: EntryCall | None = None
+    """The one-shot group that the entry refers to in the device."""
 
 
 class DefaultEntry(NamedTuple):
-    """`call` None: what the program declares."""
+    """A table's default entry."""
 
     call: ActionValue | None = None
+    """The action and its arguments; None for the one that the program declares."""
     metadata: bytes = b""
     controller_metadata: int = 0
 
@@ -198,7 +201,7 @@ class TableState:
     def __init__(
         self, codec: TableCodec, tables: Tables, profile: ProfileState | None, meter_spec: MeterSpec | None
     ) -> None:
-        """`profile`: the table's implementation. `meter_spec`: of its direct meter."""
+        """Create the state of a table; `profile` is its implementation, `meter_spec` that of its direct meter."""
         self.codec = codec
         self._tables = tables
         self.profile = profile
@@ -235,7 +238,7 @@ class TableState:
             self.profile.uninstall(device_call)
 
     def put(self, entry: WrittenEntry) -> None:
-        """Remember an entry that is new or takes the place of the one with its key."""
+        """Remember an entry that is new or replaces the one with its key."""
         place = entry.key, entry.priority
         self._refer(entry.call, 1)
         old = self.entries.get(place)
@@ -255,7 +258,7 @@ class TableState:
     # ---- Direct resources ----
 
     def count(self, entry: WrittenEntry) -> Counts:
-        """Packets and bytes of an entry's direct counter."""
+        """Return the packets and bytes of an entry's direct counter."""
         return self._tables.count(self.codec.name, entry.handle)
 
     def default_count(self) -> Counts:

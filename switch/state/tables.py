@@ -31,7 +31,10 @@ class Tables(StateAccessor):
     """Handles are valid until the entry is deleted. Priorities are of ternary and range tables: larger ones win."""
 
     def __init__(self, switch: SwitchRecord, clock_us: Callable[[], int]) -> None:
-        """clock_us: the clock by which packets are timed."""
+        """Refer to the tables of a switch.
+
+        `clock_us`: the clock by which packets are timed.
+        """
         super().__init__(switch)
         self._clock_us = clock_us
         self._actions = switch.model.actions
@@ -91,7 +94,7 @@ class Tables(StateAccessor):
             self._modify(wanted, _DEFAULT_HANDLE, call)
 
     def count(self, table: str, handle: int | None) -> Counts:
-        """Packets and bytes of an entry's direct counter; None: those that met the default entry."""
+        """Return the packets and bytes of an entry's direct counter; with None, those that met the default entry."""
         wanted = self._table(table)
         if not wanted.with_counters:
             raise ValueError(f"table {table} has no direct counter")
@@ -104,7 +107,7 @@ class Tables(StateAccessor):
         self._count(self._library.gb_table_count_write, self._table(table), handle, count)
 
     def initial_handles(self, table: str) -> Sequence[int]:
-        """Handles of the entries that the program brought along, in their order in the JSON."""
+        """Return the handles of the entries that the program brought along, in their order in the JSON."""
         return range(len(self._table(table).entries))
 
     def last_hit_ns(self, table: str, handle: int) -> int:
@@ -163,7 +166,7 @@ class Tables(StateAccessor):
 
     @staticmethod
     def _key(table: Table, key: Sequence[KeyMatch]) -> tuple[bytes, bytes, bytes, int]:
-        """Words of values, masks and high ends, and the prefix length of the lpm field."""
+        """Return the words of values, masks and high ends, and the prefix length of the lpm field."""
         if len(key) != len(table.key):
             raise ValueError(f"table {table.name} has {len(table.key)} key fields, got {len(key)}")
         values, masks, highs = [], [], []

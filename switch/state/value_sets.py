@@ -57,10 +57,10 @@ GREATEST_PAIR_COUNT = 4096
 
 
 class ValueSetCodec:
-    """One value set. `size`: members that it holds."""
+    """Codec of one value set, which holds `size` members."""
 
     def __init__(self, value_set: Any, info: Any, program: ProgramModel, translations: Translations) -> None:
-        """From a p4.config.v1.ValueSet. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
+        """Read a p4.config.v1.ValueSet. Raises ValueError where P4Info and BMv2 JSON do not fit together."""
         self.value_set_id: int = value_set.preamble.id
         self.name: str = value_set.preamble.name
         self.size: int = value_set.size
@@ -79,14 +79,17 @@ class ValueSetCodec:
             )
 
     def decode(self, member: Any) -> Key:
-        """Canonical key of a ValueSetMember. Raises RequestError."""
+        """Return the canonical key of a ValueSetMember. Raises RequestError."""
         return self._keys.decode(member.match)
 
     def encode(self, key: Key, member: Any) -> None:
         self._keys.encode(key, member.match)
 
     def device_members(self, keys: list[Key]) -> list[tuple[int, int]]:
-        """(value, mask) pairs over the fields put together. Raises RESOURCE_EXHAUSTED if there are too many."""
+        """Return (value, mask) pairs over the fields put together.
+
+        Raises RESOURCE_EXHAUSTED if there are too many.
+        """
         pairs: list[tuple[int, int]] = []
         for key in keys:
             choices = [_pairs(field, value) for field, value in zip(self._fields, key, strict=True)]
@@ -107,7 +110,7 @@ class ValueSetCodec:
 
 
 def _pairs(field: MatchField, value: Any) -> list[tuple[int, int]]:
-    """(value, mask) pairs that together match what a field's canonical value does."""
+    """Return (value, mask) pairs that together match what a field's canonical value does."""
     match: KeyMatch = field.to_device(value)
     full = field.device_greatest
     if isinstance(field, RangeField):
@@ -123,7 +126,7 @@ def _pairs(field: MatchField, value: Any) -> list[tuple[int, int]]:
 
 
 def range_prefixes(low: int, high: int, width_bits: int) -> list[tuple[int, int]]:
-    """The fewest (value, mask) prefixes that cover low..high: 2 * width_bits - 2 at most."""
+    """Return the fewest (value, mask) prefixes that cover low..high: 2 * width_bits - 2 at most."""
     full = (1 << width_bits) - 1
     prefixes = []
     while low <= high:

@@ -142,7 +142,7 @@ class PcapPorts(Closing):
             raise
 
     def close(self) -> None:
-        """Nothing more comes in by any port."""
+        """Close the input of all ports."""
         for port in list(self._pipes):
             self._end(port)
 
@@ -162,7 +162,8 @@ class PcapPorts(Closing):
         self._last = self._order.popleft()
 
     def collect(self, quiet_s: float, longest_s: float, is_busy: Callable[[], bool]) -> list[tuple[int, bytes]]:
-        """What comes out until nothing has come for `quiet_s` while the switch was not busy, or for `longest_s`."""
+        """Return what comes out until nothing has come for `quiet_s` while the switch was not busy, or for
+        `longest_s`."""
         frames: list[tuple[int, bytes]] = []
         now_s = last_s = quiet_since_s = time.monotonic()
         while now_s - quiet_since_s < quiet_s and now_s - last_s < longest_s:
@@ -216,7 +217,7 @@ def run_script_on_bmv2(bmv2_json: Mapping[str, Any], script: s.Script) -> Outcom
 
 
 class Bmv2Target(CommandTarget):
-    """One simple_switch process, for one script. Use it as a context manager. NoFit if it refuses the program."""
+    """A simple_switch process, for one script; a context manager. Raises NoFit if it refuses the program."""
 
     def __init__(self, bmv2_json: Mapping[str, Any], script: s.Script) -> None:
         found = require_simple_switch()
@@ -286,7 +287,7 @@ class Bmv2Target(CommandTarget):
         return _handle(answer, "added")
 
     def _member(self, profile: str, call: ActionCall) -> int:
-        """A new one that does this."""
+        """Create a member that runs this action, and return its number."""
         made = self._shell.run("act_prof_create_member", profile, call.action, *call.arguments)
         return _handle(made, "created")
 
@@ -371,7 +372,7 @@ class Bmv2Target(CommandTarget):
 
 
 def _handle(answer: str, done: str) -> int:
-    """Of what was added or created. NoFit with BMv2's words if nothing was."""
+    """Return the handle of what was added or created. Raises NoFit with BMv2's words if nothing was."""
     found = re.search(rf"{done} with handle (\d+)", answer)
     if found is None:
         raise NoFit(f"BMv2: {' '.join(answer.split())}")

@@ -42,7 +42,7 @@ class StfReplication:
         self._nodes.append((instance, ports))
 
     def update_node(self, node: int, ports: tuple[int, ...]) -> list[int]:
-        """Returns the groups that change with it."""
+        """Update a node, and return the groups that change with it."""
         self._check_node(node)
         self._nodes[node] = (self._nodes[node][0], ports)
         return [group for group, nodes in self._groups.items() if node in nodes]
@@ -88,9 +88,10 @@ _MAX_EVENTS = 100_000
 
 
 class EngineTarget(CommandTarget):
-    """One switch with every port open. Use it as a context manager.
+    """A switch with every port open; a context manager.
 
-    ports: those that the file needs, all below DROP_PORT. cpu_port: the one to the controller; None: any other.
+    `ports`: those that the file needs, all below DROP_PORT. `cpu_port`: the one to the controller; None for any
+    other.
     """
 
     def __init__(self, program: BuiltProgram, ports: frozenset[int], cpu_port: int | None = None) -> None:
@@ -128,7 +129,7 @@ class EngineTarget(CommandTarget):
         return [(port, frame) for _, port, frame in self.engine.drain()]
 
     def apply(self, statement: s.StfStatement) -> None:
-        """Every packet has come to rest when `send` returns."""
+        """Carry out a statement; every packet has come to rest when `send` returns."""
         try:
             self._carry_out(statement)
         except (KeyError, IndexError, ValueError) as error:
@@ -141,7 +142,7 @@ class EngineTarget(CommandTarget):
         return self.device.state.tables.insert(table.name, key, held, priority)
 
     def _member(self, profile: str, call: ActionCall) -> int:
-        """A new one that does this."""
+        """Create a member that runs this action, and return its number."""
         self._members += 1
         self.device.state.profiles.write_member(profile, self._members, call)
         return self._members

@@ -25,10 +25,11 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 @dataclass(frozen=True)
 class PlacedField:
-    """first: its first bit in the frame."""
+    """A header field in a frame."""
 
     name: str
     first: int
+    """First bit in the frame."""
     width: int
 
 
@@ -66,7 +67,7 @@ def _differs(wanted: str, got: str) -> bool:
 
 
 def _text(bits: str) -> str:
-    """Hex where the digits allow it, else binary; * for bits that may be anything."""
+    """Return digits in hexadecimal where possible, else in binary; * for bits that may be anything."""
     padded = bits.rjust(-(-len(bits) // 4) * 4, bits[0] if "*" in bits else "0")
     digits = [padded[at : at + 4] for at in range(0, len(padded), 4)]
     if any("*" in digit and digit != "****" for digit in digits):
@@ -75,7 +76,7 @@ def _text(bits: str) -> str:
 
 
 def _fields(model: m.ProgramModel, bits: str) -> Iterator[PlacedField]:
-    """The fields of the headers that the parser finds, while these come in the order of the deparser."""
+    """Return the fields of the headers that the parser finds, while these come in the order of the deparser."""
     order = iter(model.deparser)
     for header, first, widths in _ParserWalk(model, bits).headers():
         if not any(name == header for name in order):
@@ -86,7 +87,7 @@ def _fields(model: m.ProgramModel, bits: str) -> Iterator[PlacedField]:
 
 
 class _Unknown(Exception):
-    """What the parser does next depends on more than the frame."""
+    """Raised where the parser's next step depends on more than the frame."""
 
 
 class _ParserWalk:
@@ -98,7 +99,7 @@ class _ParserWalk:
         self._extracted: dict[str, int] = {}
 
     def headers(self) -> Iterator[tuple[str, int, Sequence[int]]]:
-        """(header, its first bit, widths of its fields) of each header in turn."""
+        """Yield (header, its first bit, widths of its fields) of each header in turn."""
         state = self._model.parser.initial
         try:
             for _ in range(MAX_STATES):
@@ -156,7 +157,7 @@ class _ParserWalk:
         return None
 
     def _named(self, header: ex.HeaderReference, following: bool = False) -> str:
-        """The header's name; of a stack without index the last element, or the one behind it."""
+        """Return the header's name; of a stack without index the last element, or the one behind it."""
         if isinstance(header, ex.NamedHeader):
             return header.name
         if not isinstance(header, ex.StackElement):

@@ -28,7 +28,7 @@ _IMPORTS = ("gradbed.switch.codegen", "gradbed.switch.compiler", "gradbed.switch
 
 @dataclass(frozen=True)
 class Ended(Generic[Argument, Value]):
-    """What became of one call: its value, or how its process ended without one."""
+    """Outcome of one call: its value, or how its process ended without one."""
 
     argument: Argument
     value: Value | None
@@ -105,7 +105,7 @@ def _end(run: _Running[Argument], done: bool, time_limit_s: float) -> Ended[Argu
 
 
 def _kill(process: BaseProcess) -> None:
-    """With all that it has started, such as a C compiler."""
+    """Kill the process with all that it has started, such as a C compiler."""
     process.kill()
     with contextlib.suppress(ProcessLookupError):  # it has not begun, or nothing of it is left
         os.killpg(process.pid or 0, signal.SIGKILL)

@@ -16,7 +16,7 @@ class NoFit(Exception):
 
 
 def find(wanted: str, names: Iterable[str], what: str) -> str:
-    """The one name that is `wanted` or ends with its dotted parts."""
+    """Return the one name that is `wanted` or ends with its dotted parts."""
     known = list(names)
     if wanted in known:
         return wanted
@@ -67,7 +67,7 @@ def value_set(model: ProgramModel, name: str) -> str:
 
 
 def action_call(of: Table, call: s.StfAction) -> ActionCall:
-    """The action with its arguments in the order of its parameters."""
+    """Return the action with its arguments in the order of its parameters."""
     action: Action = of.action(find(call.action, [a.name for a in of.actions], f"action of table {of.name} named"))
     given = dict(call.arguments)
     parameters = [p.name for p in action.parameters]
@@ -83,7 +83,7 @@ def action_call(of: Table, call: s.StfAction) -> ActionCall:
 
 
 def key_matches(of: Table, matches: Iterable[s.Match]) -> list[KeyMatch]:
-    """The whole key of an entry. Fields that are not named match everything; exact ones must be named."""
+    """Return the whole key of an entry. Fields that are not named match everything; exact ones must be named."""
     given: dict[int, s.MatchValue] = {}
     for match in matches:
         at = _key_index(of, match.key)
@@ -97,7 +97,10 @@ def key_matches(of: Table, matches: Iterable[s.Match]) -> list[KeyMatch]:
 
 
 def priority(of: Table, given: int | None) -> int:
-    """Of the entry to add; tables without ternary or range fields have none, and what is given does not count."""
+    """Return the priority of the entry to add.
+
+    Tables without ternary or range fields have none, and ignore one given.
+    """
     if of.match not in ("ternary", "range"):
         return 0
     if given is None:
@@ -112,7 +115,7 @@ def _key_index(of: Table, wanted: str) -> int:
 
 
 def _plain(name: str) -> str:
-    """Elements of stacks are written [n] or $n, validity valid or $valid$."""
+    """Return a name as the program has it: elements of stacks are written [n] or $n, validity valid or $valid$."""
     return re.sub(r"(^|\.)\$?valid\$?$", r"\1$valid$", re.sub(r"\$(\d+)", r"[\1]", name))
 
 

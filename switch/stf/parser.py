@@ -29,11 +29,11 @@ _MAX_DECIMAL_DIGITS = 1000
 
 
 class Mistake(Exception):
-    """What is wrong with a line."""
+    """A mistake in a line."""
 
 
 def decimal_number(text: str) -> int:
-    """Of a text that is all digits."""
+    """Return the number of a text that is all digits."""
     if len(text) > _MAX_DECIMAL_DIGITS:
         raise Mistake(f"a decimal number has at most {_MAX_DECIMAL_DIGITS} digits")
     return int(text)
@@ -58,7 +58,7 @@ class StatementLine:
         return self._at == len(self._tokens)
 
     def kind(self, ahead: int = 0) -> str:
-        """number, quoted, name, symbol; empty at the end."""
+        """Return number, quoted, name, symbol; empty at the end."""
         at = self._at + ahead
         return self._tokens[at][0] if at < len(self._tokens) else ""
 
@@ -66,7 +66,7 @@ class StatementLine:
         return self.kind(ahead) == "symbol" and self._tokens[self._at + ahead][1] == symbol
 
     def take(self, *symbols: str) -> str | None:
-        """The next token, if it is one of these symbols."""
+        """Take the next token, if it is one of these symbols."""
         for symbol in symbols:
             if self.sees(symbol):
                 self._at += 1
@@ -83,7 +83,7 @@ class StatementLine:
         return self._next()
 
     def natural(self, what: str) -> int:
-        """A number without wildcards."""
+        """Take a number without wildcards."""
         pattern = self.pattern(what)
         if pattern.has_wildcards:
             raise Mistake(f"{what} cannot have wildcards")
@@ -104,7 +104,7 @@ class StatementLine:
         return Pattern(int(digits.replace("*", "0"), base), int(fixed, base), written)
 
     def decimal(self, what: str) -> float:
-        """A number that may have a fraction."""
+        """Take a number that may have a fraction."""
         if self.kind() != "number" or not self._tokens[self._at][1].replace(".", "").isdigit():
             raise self._expected(what)
         value = float(self._next())
@@ -248,7 +248,7 @@ def _add(number: int, line: StatementLine) -> s.Add:
 
 
 def _calls(line: StatementLine) -> list[s.StfAction]:
-    """One, or the members of a group."""
+    """Parse one action, or those of the members of a group."""
     calls = [_call(line)]
     while line.take("|"):
         calls.append(_call(line))

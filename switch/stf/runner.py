@@ -18,13 +18,15 @@ from gradbed.switch.stf.target import CheckFailed, NotPossible, StfTarget
 
 @dataclass(frozen=True)
 class Outcome:
-    """failures: one line each, `file:line: what`; none if the test passed. not_possible: likewise, what this switch
-    cannot do; of what depends on it nothing was tried. misfit: the failure that is a mistake of the file, such as a
-    table that the program has not; what follows it was not tried."""
+    """Outcome of an STF file on a switch."""
 
     failures: tuple[str, ...]
+    """One line each, `file:line: what`; none if the test passed."""
     not_possible: tuple[str, ...] = ()
+    """What this switch cannot do, likewise; of what depends on it nothing was tried."""
     misfit: str | None = None
+    """The failure that is a mistake of the file, such as a table that the program lacks; what follows it was not
+    tried."""
 
     @property
     def passed(self) -> bool:
@@ -41,7 +43,7 @@ def run_script(program: BuiltProgram, script: Script) -> Outcome:
 
 
 def absent_port(script: Script) -> str | None:
-    """`file:line: what` for the first statement with a port that no switch has."""
+    """Return `file:line: what` for the first statement with a port that no switch has."""
     for statement in script.statements:
         if isinstance(statement, (Packet, Expect)) and statement.port >= DROP_PORT:
             what = f"ports are 0..{DROP_PORT - 1}, so there is no port {statement.port}"
@@ -103,7 +105,7 @@ class _Run:
                 self._fail(statement.line, f"a packet left by port {port}: {frame.hex()}")
 
     def _compare(self, port: int) -> None:
-        """Packets and expectations of one port, in order."""
+        """Compare packets and expectations of one port, in order."""
         received, expected = self._received[port], self._expected[port]
         for expect, frame in zip(expected, received):  # noqa: B905
             if not expect.describes(frame):
@@ -119,7 +121,7 @@ class _Run:
 
 
 def difference(model: ProgramModel, expect: Expect, frame: bytes) -> str:
-    """In one line how a frame differs from the digits that were expected: in which fields, where that can be told."""
+    """Return a line on how a frame differs from the expected digits: in which fields, where that is known."""
     wanted, got = expect.digits or "", frame.hex()
     at = next((i for i, (w, g) in enumerate(zip(wanted, got)) if w not in ("*", g)), None)  # noqa: B905
     if at is not None:

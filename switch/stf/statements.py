@@ -91,10 +91,12 @@ class StfCondition:
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate of a meter. rate_per_us: packets or bytes per microsecond; burst: packets or bytes."""
+    """Rate of a meter."""
 
     rate_per_us: float
+    """Packets or bytes per microsecond."""
     burst: int
+    """Burst in packets or bytes."""
 
 
 # ---- Statements ----
@@ -102,9 +104,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class StfStatement:
-    """line: where it is, from 1; it does not count when statements are compared."""
+    """A statement of an STF file."""
 
     line: int = field(compare=False)
+    """Line of the file, from 1; not compared."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,13 @@ class Packet(StfStatement):
 
 @dataclass(frozen=True)
 class Expect(StfStatement):
-    """A frame leaves through a port.
-
-    digits: hex digits in lower case or `*`, of the beginning of the frame; None: any frame. exact: the frame ends
-    with the digits.
-    """
+    """Check that a frame leaves through a port."""
 
     port: int
     digits: str | None = None
+    """Hex digits in lower case or `*`, of the beginning of the frame; None: any frame."""
     exact: bool = False
+    """The frame ends with the digits."""
 
     def describes(self, frame: bytes) -> bool:
         if self.digits is None:
@@ -138,7 +139,7 @@ class Expect(StfStatement):
 
 @dataclass(frozen=True)
 class NoPacket(StfStatement):
-    """Nothing has left, by any port, but what `expect` said so far."""
+    """Check that nothing has left, by any port, but what `expect` named so far."""
 
 
 @dataclass(frozen=True)
@@ -148,17 +149,17 @@ class Wait(StfStatement):
 
 @dataclass(frozen=True)
 class Add(StfStatement):
-    """priority: of ternary and range tables, the larger wins. entry: a name for later.
-
-    others: of a table with an action selector, the further members of the entry's group, in order.
-    """
+    """Add a table entry."""
 
     table: str
     matches: tuple[Match, ...]
     call: StfAction
     priority: int | None = None
+    """Priority in ternary and range tables; the larger wins."""
     entry: str | None = None
+    """Name for later statements."""
     others: tuple[StfAction, ...] = ()
+    """Further members of the entry's group, in order, of a table with an action selector."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class SetDefault(StfStatement):
 
 @dataclass(frozen=True)
 class Remove(StfStatement):
-    """One entry by the name that `add` gave it; None: all that were added."""
+    """Remove the entry that `add` gave this name; None: all that were added."""
 
     entry: str | None
 

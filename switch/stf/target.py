@@ -27,7 +27,7 @@ class StfTarget(Protocol):
     @property
     def model(self) -> ProgramModel: ...
     def apply(self, statement: s.StfStatement) -> None:
-        """Everything but packet, expect and no_packet."""
+        """Carry out any statement but packet, expect and no_packet."""
 
     def send(self, packet: s.Packet) -> None: ...
     def drain(self) -> list[tuple[int, bytes]]:
@@ -35,15 +35,17 @@ class StfTarget(Protocol):
 
 
 class AddedEntry(NamedTuple):
-    """One that the file added. name: for later statements. handle: the switch's."""
+    """An entry that the file added."""
 
     table: Table
     name: str | None
+    """Name for later statements."""
     handle: int
+    """Handle of the switch."""
 
 
 class CommandTarget(Protocol):
-    """What targets share that turn statements into commands. A context manager, which closes `_stack`."""
+    """Base of targets that turn statements into commands; a context manager, which closes `_stack`."""
 
     model: ProgramModel
     _entries: list[AddedEntry]
@@ -63,7 +65,7 @@ class CommandTarget(Protocol):
         self._stack.close()
 
     def _carry_out(self, statement: s.StfStatement) -> None:
-        """On a switch that is idle."""
+        """Carry out a statement while the switch is idle."""
         model = self.model
         match statement:
             case s.Wait():
@@ -136,7 +138,7 @@ class CommandTarget(Protocol):
         return found
 
     def _counted(self, counter: str, index: int | str) -> Counts:
-        """By an indirect counter's cell, or by the direct counter of a named entry."""
+        """Return the counts of an indirect counter's cell, or of the direct counter of a named entry."""
         if isinstance(index, int):
             return self._counter_read(names.counter(self.model, counter), index)
         entry = self._entry(index)
@@ -148,10 +150,16 @@ class CommandTarget(Protocol):
     # ---- What each switch does in its own way; names are full ----
 
     def _insert(self, table: Table, key: Sequence[KeyMatch], call: ActionCall, priority: int) -> int:
-        """Returns a handle. In a table with an action profile the call is that of a new member."""
+        """Insert an entry and return its handle.
+
+        In a table with an action profile, the call is that of a new member.
+        """
 
     def _insert_group(self, table: Table, key: Sequence[KeyMatch], calls: Sequence[ActionCall], priority: int) -> int:
-        """Returns a handle. The calls are those of new members, of which the selector chooses."""
+        """Insert an entry and return its handle.
+
+        The calls are those of new members, of which the selector chooses.
+        """
 
     def _set_default(self, table: Table, call: ActionCall) -> None: ...
     def _delete(self, entry: AddedEntry) -> None: ...
@@ -159,7 +167,7 @@ class CommandTarget(Protocol):
     def _counter_read(self, counter: str, index: int) -> Counts: ...
     def _counter_write(self, counter: str, index: int, counts: Counts) -> None: ...
     def _register_read(self, register: str, index: int, compared: bool) -> int:
-        """compared: its value counts, so it has to be exact."""
+        """Return a register's value, exactly if it is `compared`."""
 
     def _register_write(self, register: str, index: int, value: int) -> None: ...
     def _register_reset(self, register: str) -> None: ...
@@ -172,7 +180,7 @@ class CommandTarget(Protocol):
     def _value_set_add(self, value_set: ValueSet, value: int) -> None: ...
     def _value_set_clear(self, value_set: str) -> None: ...
     def _replicate(self, statement: s.StfStatement) -> None:
-        """Those of multicast groups and clone sessions. TypeError for any that is left."""
+        """Carry out a statement on multicast groups or clone sessions. Raises TypeError for any other."""
 
 
 class CheckFailed(Exception):
@@ -180,9 +188,9 @@ class CheckFailed(Exception):
 
 
 class NotPossible(Exception):
-    """What the statement asks is beyond the switch, whatever the program. The text says why, in one line.
+    """The statement asks what the switch cannot do, whatever the program. The text gives the reason in one line.
 
-    ends: what follows is of no worth, since the statement was to change something.
+    `ends`: what follows is of no worth, since the statement was to change something.
     """
 
     def __init__(self, why: str, *, ends: bool) -> None:
@@ -191,7 +199,7 @@ class NotPossible(Exception):
 
 
 def check(what: str, condition: s.StfCondition, got: int, unit: str = "") -> None:
-    """CheckFailed unless the condition holds of the value."""
+    """Raise CheckFailed unless the condition holds of the value."""
     if not condition.holds(got):
         wanted = f"{condition.operator} {condition.value}"
         raise CheckFailed(f"{what} is {got}{unit and ' ' + unit}, should be {wanted}")

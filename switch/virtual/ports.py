@@ -25,9 +25,10 @@ _FIRST_FRAME_BYTES = 2048
 
 
 class HostInterface:
-    """The host's end of a switch port. Made by VirtualFabric.interface; sends and receives as hosts' raw sockets do.
+    """The host's end of a switch port, which sends and receives as raw sockets of hosts do. VirtualFabric.interface
+    makes it.
 
-    receive_coalescing_us: how long after the first frame of a batch the host is told of it (rx-usecs of ethtool(8)).
+    `receive_coalescing_us`: how long after the first frame of a batch the host is notified (rx-usecs of ethtool(8)).
     """
 
     def __init__(self, engine: Engine, device_id: int, port: int, receive_coalescing_us: int) -> None:
@@ -51,7 +52,7 @@ class HostInterface:
         return number
 
     def set_quiet(self, quiet: bool) -> None:
-        """Whether the host is told of nothing any more: it receives when it likes, and time does not stop for it."""
+        """Set whether the host is never notified: it receives when it likes, and time does not stop for it."""
         self._listen(NEVER_TOLD if quiet else self.receive_coalescing_us * 1000)
 
     def send(
@@ -60,11 +61,12 @@ class HostInterface:
         lengths: NDArray[np.uint32] | None = None,
         times_ns: NDArray[np.int64] | None = None,
     ) -> int:
-        """Offer whole Ethernet frames, one in each row, to the link, in order; how many.
+        """Offer whole Ethernet frames, one in each row, to the link in order; return how many.
 
-        A full queue of the link drops, and counts, what is too much. lengths (frames,): how many bytes of each row
-        are the frame; None: all. times_ns (frames,): when each is offered, now if that is over; None: now. Raises
-        ValueError for frames that are too long.
+        A full queue of the link drops and counts frames. Raises ValueError for frames that are too long.
+
+        `lengths` (frames,): bytes of each row that are the frame; None: all. `times_ns` (frames,): when each is
+        offered, now if that is over; None: now.
         """
         count = len(frames)
         if count == 0:
@@ -91,7 +93,8 @@ class HostInterface:
         return count
 
     def receive(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-        """What the host has been told of: buffer (frames, capacity) and lengths (frames,); none: nothing waits.
+        """Return the frames that the host was notified of: a buffer (frames, capacity) and lengths (frames,); empty
+        if none wait.
 
         Valid until the next call, as are `times_ns` (frames,).
         """
@@ -107,11 +110,11 @@ class HostInterface:
         return self._frames[:count], self._lengths[:count]
 
     def open_queue_pairs(self) -> HostQueuePairs:
-        """Of its NIC, which is told of with the interface."""
+        """Return the queue pairs of its NIC, which is notified together with the interface."""
         return HostQueuePairs(self._engine, self.device_id, self.port)
 
     def close(self) -> None:
-        """Nobody listens any more: what waits and what comes is lost. May be repeated."""
+        """Stop receiving: what waits and what comes is lost. May be repeated."""
         self._engine.call("close_inbox", self.number)
 
     def _make_room(self, frames: int, row_bytes: int) -> None:
@@ -134,9 +137,7 @@ _UDP = 17
 class Generator:
     """UDP datagrams of one size, with a sequence number and the time of sending, from a host's port.
 
-    rate_bps: of whole frames of frame_bytes (58 to 65,553, without preamble and FCS), as the rates of links. poisson:
-    the pauses between frames are exponentially distributed, drawn from `seed`; otherwise all are the same. Frames are
-    sent in start_ns <= time < stop_ns, `packets` at most; None: no limit. MAC addresses are six bytes.
+    Frames are sent in start_ns <= time < stop_ns. MAC addresses are six bytes.
     """
 
     src_mac: bytes
@@ -144,12 +145,16 @@ class Generator:
     src_ip: IPv4Address
     dst_ip: IPv4Address
     rate_bps: int
+    """Rate of whole frames in bit/s, as the rates of links."""
     frame_bytes: int
+    """Size of a frame, 58 to 65,553 bytes without preamble and FCS."""
     poisson: bool = False
+    """Whether pauses between frames are exponentially distributed, drawn from `seed`; otherwise all are the same."""
     seed: int = 0
     start_ns: int = 0
     stop_ns: int | None = None
     packets: int | None = None
+    """Number of packets at most; None: no limit."""
     src_port: int = _DISCARD_PORT
     dst_port: int = _DISCARD_PORT
 
@@ -163,7 +168,7 @@ class Generator:
             raise UserError(f"a generator's rate is positive, not {self.rate_bps} bit/s")
 
     def header(self) -> bytes:
-        """Ethernet, IPv4 with its checksum, and UDP without one (RFC 768 allows that)."""
+        """Return the Ethernet, IPv4 (with checksum) and UDP headers; UDP without a checksum, which RFC 768 allows."""
         ip_bytes = self.frame_bytes - 14
         fields = (0x45, 0, ip_bytes, 0, 0, _TTL, _UDP)
         addresses = self.src_ip.packed + self.dst_ip.packed
@@ -190,10 +195,7 @@ class Generator:
 
 @dataclass(frozen=True)
 class SinkStatistics:
-    """What a sink received. Latencies are from the generator's call to the last bit's arrival.
-
-    latency_counts is the histogram: [0] counts 0 ns, [n] 2^(n-1) to 2^n - 1 ns, the last all that is longer.
-    """
+    """Counts of a sink. Latencies are from the generator's call to the last bit's arrival."""
 
     packets: int
     bytes: int
@@ -203,6 +205,7 @@ class SinkStatistics:
     latency_ns_min: int
     latency_ns_max: int
     latency_counts: tuple[int, ...]
+    """Histogram: [0] counts 0 ns, [n] 2^(n-1) to 2^n - 1 ns, the last all that is longer."""
 
 
 def add_generator(engine: Engine, device_id: int, port: int, generator: Generator) -> None:

@@ -36,7 +36,7 @@ class LocalTarget(RunningDevice):
 
     @property
     def program(self) -> Program | None:
-        """None before the first pipeline."""
+        """The running program; None before the first pipeline."""
         return None if self.state is None else self.state.pipeline.program
 
     def set_pipeline(self, config: Any) -> None:
@@ -52,12 +52,12 @@ class LocalTarget(RunningDevice):
         raise_failures(outcomes, "updates")
 
     def read(self, entities: Iterable[Any]) -> list[Any]:
-        """The entities that each p4.v1.Entity asks for, as in a ReadRequest."""
+        """Return the entities that each p4.v1.Entity asks for, as in a ReadRequest."""
         state = self.running()
         return [found for entity in entities for found in state.read(entity, _EVERYTHING)]
 
     def restart(self) -> None:
-        """Program, tables, registers and what was to be sent are gone."""
+        """Lose program, tables, registers and all messages that were to be sent."""
         self.device.on_packet_in(None)
         self.cookie = None
         self.lose_everything()
@@ -66,7 +66,8 @@ class LocalTarget(RunningDevice):
 
     @property
     def next_ns(self) -> int | None:
-        """When `send_due` has something to do, on the device's clock: an incomplete digest list, an idle entry."""
+        """The time on the device's clock at which `send_due` has something to do: an incomplete digest list, an
+        idle entry."""
         if self.state is None or self.digests is None:
             return None
         times = (self.digests.due_ns, self.state.tables.idle_timers.next_ns)

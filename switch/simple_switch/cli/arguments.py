@@ -10,11 +10,11 @@ from finsy.proto import p4i, p4r
 
 
 class CommandError(Exception):
-    """One line that says what is wrong with a command."""
+    """An error of a command, in one line."""
 
 
 def integer(text: str, what: str) -> int:
-    """Decimal, or hexadecimal with 0x. CommandError if it is neither, or negative."""
+    """Return a number, decimal or hexadecimal with 0x. Raises CommandError if it is neither, or negative."""
     try:
         number = int(text, 0)
     except ValueError:
@@ -25,7 +25,7 @@ def integer(text: str, what: str) -> int:
 
 
 def expect(arguments: list[str], least: int, usage: str, most: int | None = None) -> None:
-    """CommandError unless there are that many arguments; `most` None means exactly `least`."""
+    """Raise CommandError unless there are that many arguments; `most` None means exactly `least`."""
     if not least <= len(arguments) <= (least if most is None else most):
         raise CommandError(f"usage: {usage}")
 
@@ -46,7 +46,7 @@ class Catalogue:
                 self._by_end.setdefault(".".join(parts[first:]), []).append(item)
 
     def find(self, name: str) -> Any:
-        """CommandError if there is no such object, or several."""
+        """Return the object of this name. Raises CommandError if there is none, or several."""
         exact = [item for item in self.all if item.preamble.name == name]
         found = exact or self._by_end.get(name, [])
         if len(found) == 1:
@@ -57,7 +57,7 @@ class Catalogue:
         raise CommandError(f"there is no {self._what} {name!r}")
 
     def get(self, object_id: int) -> Any:
-        """By id; None if there is none."""
+        """Return the object of this id; None if there is none."""
         return next((item for item in self.all if item.preamble.id == object_id), None)
 
     def names(self) -> list[str]:
@@ -77,7 +77,7 @@ class ProgramCatalogue:
         self.value_sets = Catalogue("parser value set", p4info.value_sets)
 
     def action_of(self, owner: Any, name: str) -> Any:
-        """An action of a table or action profile. For the latter, of any table that uses it."""
+        """Return an action of a table or action profile. For the latter, of any table that uses it."""
         action = self.actions.find(name)
         references = getattr(owner, "action_refs", None)
         if references is None:
@@ -107,7 +107,7 @@ WITH_PRIORITY = {_MATCH.TERNARY, _MATCH.RANGE, _MATCH.OPTIONAL}
 
 
 def parse_value(text: str, width: int, what: str) -> int:
-    """A number; an IPv4 address of 32 bits, a MAC address of 48, an IPv6 address of 128."""
+    """Return a number: also an IPv4 address of 32 bits, a MAC address of 48, an IPv6 address of 128."""
     value = None
     try:
         if width == 32 and "." in text:
@@ -129,17 +129,17 @@ def parse_value(text: str, width: int, what: str) -> int:
 
 
 def encode(value: int) -> bytes:
-    """The canonical byte string (P4Runtime specification, "Bytestrings")."""
+    """Return the canonical byte string (P4Runtime specification, "Bytestrings")."""
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
 def encode_text(text: str, width: int, what: str) -> bytes:
-    """Of a field or parameter; width 0 means that the controller's type is a string."""
+    """Return the byte string of a field or parameter; width 0 means that the controller's type is a string."""
     return text.encode() if width == 0 else encode(parse_value(text, width, what))
 
 
 def digits(data: bytes, width: int) -> str:
-    """Hexadecimal digits, as many as the width takes."""
+    """Return hexadecimal digits, as many as the width takes."""
     if width == 0:
         return data.decode(errors="replace")
     return f"{int.from_bytes(data, 'big'):0{(width + 7) // 8 * 2}x}"
@@ -155,7 +155,7 @@ def kind_name(field: Any) -> str:
 
 
 def table_kind(table: Any) -> str:
-    """The most general kind of match among the table's fields, as BMv2 calls the table."""
+    """Return the most general kind of match among the table's fields, as BMv2 calls the table."""
     kinds = {field.match_type for field in table.match_fields}
     for kind in (_MATCH.RANGE, _MATCH.TERNARY, _MATCH.OPTIONAL, _MATCH.LPM):
         if kind in kinds:
@@ -168,7 +168,10 @@ def needs_priority(table: Any) -> bool:
 
 
 def parse_key(table: Any, texts: Sequence[str]) -> list[Any]:
-    """FieldMatch messages: value, prefix/length, value&&&mask, low->high. Fields that match anything are left out."""
+    """Return FieldMatch messages: value, prefix/length, value&&&mask, low->high.
+
+    Fields that match anything are left out.
+    """
     name = table.preamble.name
     if len(texts) != len(table.match_fields):
         raise CommandError(f"table {name} has {len(table.match_fields)} key fields, not {len(texts)}")
@@ -220,7 +223,7 @@ def _two(text: str, separator: str, name: str, form: str) -> tuple[str, str]:
 
 
 def show_field(field: Any, match: Any, colons: bool) -> str:
-    """One field of an entry; match None if the entry leaves it out."""
+    """Return the text of one field of an entry; a `match` of None means that the entry leaves it out."""
     show = with_colons if colons else digits
     width, kind = field.bitwidth, field.match_type
     empty = b"\0"
@@ -239,7 +242,7 @@ def show_field(field: Any, match: Any, colons: bool) -> str:
 
 
 def show_data(data: Any) -> str:
-    """A P4Data message: a number, or the numbers of a struct, tuple or header."""
+    """Return the text of a P4Data message: a number, or the numbers of a struct, tuple or header."""
     kind = data.WhichOneof("data")
     if kind == "bitstring":
         return str(int.from_bytes(data.bitstring, "big"))

@@ -57,7 +57,7 @@ class Client:
         self._channel.close()
 
     def read(self, entity: Any) -> list[Any]:
-        """The entities that match; of the kind asked for."""
+        """Return the entities of the kind asked for that match."""
         kind = entity.WhichOneof("entity")
         request = p4r.ReadRequest(device_id=self.device_id, entities=[entity])
         try:
@@ -67,7 +67,7 @@ class Client:
         return [getattr(found, kind) for response in responses for found in response.entities]
 
     def basics(self) -> dict[str, Any]:
-        """Ports, numbers and time of the switch (switch/simple_switch/basics.py)."""
+        """Return ports, numbers and time of the switch (switch/simple_switch/basics.py)."""
         try:
             return ask_basics(self._channel, TIMEOUT_S)
         except grpc.RpcError as error:
@@ -119,7 +119,7 @@ class Client:
             yield request
 
     def _find_device(self) -> int:
-        """The smallest device id that the server knows: P4Runtime has no call that lists them."""
+        """Return the smallest device id that the server knows: P4Runtime has no call that lists them."""
         for device_id in range(_MOST_DEVICE_IDS):
             if self._config(device_id) is not None:
                 return device_id
@@ -141,7 +141,8 @@ class Client:
 
 
 def _name_keys_as_bmv2(p4info: Any, device_config: bytes) -> None:
-    """BMv2 names key fields by where they are read (ipv4.dst_addr), not as the source does (hdr.ipv4.dst_addr)."""
+    """Name key fields as BMv2 does: by where they are read (ipv4.dst_addr), not as in the source
+    (hdr.ipv4.dst_addr)."""
     program = load_program(bmv2_json(device_config))
     keys = {table.name: table.key for table in program.tables.values()}
     for table in p4info.tables:
@@ -159,7 +160,7 @@ def _where_read(key: KeyField, program: ProgramModel) -> str:
 
 
 def _reason(error: Any) -> str:
-    """The message of the error, or of the update that failed (P4Runtime specification, "Error Reporting")."""
+    """Return the message of the error, or of the update that failed (P4Runtime specification, "Error Reporting")."""
     failed = [each for each in update_errors(error.trailing_metadata()) if each.canonical_code]
     return str(failed[0].message if failed else error.details())
 
@@ -174,7 +175,7 @@ class Commands:
     program: ProgramCatalogue
 
     def action(self, action: Any, parameters: Sequence[str]) -> Any:
-        """The Action message of an action and its parameters as text."""
+        """Return the Action message of an action and its parameters as text."""
         if len(parameters) != len(action.params):
             raise CommandError(
                 f"action {action.preamble.name} needs {len(action.params)} parameters, not {len(parameters)}"

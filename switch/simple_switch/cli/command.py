@@ -103,7 +103,7 @@ class SimpleSwitchShell(ProfileCommands, ReplicationCommands, StateCommands, cmd
     do_quit = do_exit
 
     def complete_names(self, text: str, *_: object) -> list[str]:
-        """Of tables, actions and arrays; for all commands."""
+        """Complete names of tables, actions and arrays; for all commands."""
         program = self.program
         kinds = (program.tables, program.actions, program.counters, program.meters, program.registers)
         return [name for kind in kinds for name in kind.names() if name.startswith(text)]
@@ -112,7 +112,7 @@ class SimpleSwitchShell(ProfileCommands, ReplicationCommands, StateCommands, cmd
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit status 0, or 1 if there is no switch to talk to."""
+    """Run the command; return exit status 0, or 1 if there is no switch to talk to."""
     try:
         line = parse(_OPTIONS, arguments)
         if "--help" in line:

@@ -18,11 +18,12 @@ from gradbed.switch.simple_switch.cli.client import Commands
 
 @dataclass
 class MulticastNode:
-    """group: that it is in; None as long as it is in none."""
+    """A node of the packet replication engine."""
 
     instance: int
     ports: tuple[int, ...]
     group: int | None = None
+    """Group that it is in; None as long as it is in none."""
 
 
 class ReplicationCommands(Commands):
@@ -134,7 +135,7 @@ class ReplicationCommands(Commands):
 
     @property
     def nodes(self) -> dict[int, MulticastNode]:
-        """By handle. At first those that the switch's groups consist of."""
+        """The nodes by handle. At first those that the switch's groups consist of."""
         if self._nodes is None:
             self._nodes = {}
             for number, entry in sorted(self._groups().items()):
@@ -201,7 +202,7 @@ def _session_entity(session: int, replicas: Iterable[Any]) -> Any:
 
 
 def _ports(texts: Iterable[str]) -> tuple[int, ...]:
-    """Up to a "|", behind which BMv2 expects link aggregation groups."""
+    """Return the ports up to a "|", behind which BMv2 expects link aggregation groups."""
     ports = []
     for text in texts:
         if text == "|":

@@ -152,7 +152,7 @@ class StateCommands(TableCommands):
         return self.program.tables.get(direct.direct_table_id)
 
     def _key_of(self, direct: Any, handle: str) -> Any:
-        """The key of an entry, as direct counters and meters are addressed by."""
+        """Return the key of an entry, which addresses direct counters and meters."""
         return key_of(self.entry(self._table_of(direct), handle))
 
 

@@ -163,7 +163,7 @@ class TableCommands(Commands):
     # Entries
 
     def entry(self, table: Any, handle: str) -> Any:
-        """The TableEntry message of a handle."""
+        """Return the TableEntry message of a handle."""
         number = integer(handle, "the entry's handle")
         for entry in self.entries(table):
             if _handle(entry) == number:
@@ -171,11 +171,11 @@ class TableCommands(Commands):
         raise CommandError(f"table {table.preamble.name} has no entry with handle {number}")
 
     def entries(self, table: Any) -> list[Any]:
-        """The TableEntry messages of a table."""
+        """Return the TableEntry messages of a table."""
         return self.client.read(p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id)))
 
     def _new_entry(self, table: Any, arguments: list[str], usage: str) -> tuple[Any, list[str]]:
-        """An entry with its key and priority, and what is left of the arguments."""
+        """Return an entry with its key and priority, and the arguments behind these."""
         if "=>" not in arguments:
             raise CommandError(f"usage: {usage}")
         entry = p4r.TableEntry(table_id=table.preamble.id)
@@ -274,12 +274,12 @@ def _handle(entry: Any) -> int:
 
 
 def key_of(entry: Any) -> Any:
-    """The entry's key alone: so direct counters and meters are addressed."""
+    """Return a TableEntry with the entry's key alone, which addresses direct counters and meters."""
     return p4r.TableEntry(table_id=entry.table_id, match=entry.match, priority=entry.priority)
 
 
 def _bare(entry: Any) -> Any:
-    """The entry without what is read along with it."""
+    """Return the entry without what is read along with it."""
     bare = p4r.TableEntry()
     bare.CopyFrom(entry)
     for field in ("counter_data", "meter_config", "meter_counter_data", "time_since_last_hit"):
