@@ -80,8 +80,10 @@ class WindowCallbacks:
         self._control = load_control(name, maximum)
         self._maximum = maximum
         self._error: Exception | None = None
-        self.window = min(maximum, max(1, self._control.window))
-        """At first; later, that after the last event."""
+        self.window = 1
+        """Window after the last event, at first the one that the control begins with."""
+        self._after(lambda: None)
+        self.check()
         self._functions = _ACKNOWLEDGED(self._acknowledged), _LOST(self._lost)
         self.acknowledged, self.lost = (ctypes.cast(each, ctypes.c_void_p).value for each in self._functions)
         """Addresses of the functions, which last as long as this object."""
