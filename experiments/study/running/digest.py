@@ -1,5 +1,5 @@
-"""What identifies a trial: a digest of all that its results depend on, which are its configuration, the files that
-this names, and the program's own text.
+"""What identifies a trial: a digest of all that its results depend on, which are its configuration, the files and
+plug-ins that this names, and the program's own text.
 """
 
 from __future__ import annotations
@@ -7,12 +7,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
+import importlib.util
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from gradbed.common.errors import UserError
+from gradbed.common.plugins import Group, plugins
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.definition import TrialSpec
@@ -42,26 +43,73 @@ NOT_PART = (
 
 @functools.cache
 def source_digest(system: str) -> str:
-    """SHA-256 of all sources that a trial of a system may run, names and contents: those of this tree, and the whole
-    package of a system outside it."""
+    """Return the SHA-256 of all sources that a trial of a system may run, names and contents: those of this tree, and
+    the whole package of a system outside it.
+    """
     digest = hashlib.sha256()
     for folder in (*(ROOT / package for package in PACKAGES), *_outside(system)):
-        for path in sorted(folder.rglob("*")):
+        for path in _sources(folder):
             name = path.relative_to(folder.parent).as_posix()
-            if path.suffix in SUFFIXES and (name in STILL_PART or not name.startswith(NOT_PART)):
+            if name in STILL_PART or not name.startswith(NOT_PART):
                 digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 
 
 def _outside(system: str) -> list[Path]:
-    package = importlib.import_module(systems()[system].partition(".")[0])
-    folders = [Path(place).resolve() for place in getattr(package, "__path__", ())]
-    return [folder for folder in folders if not folder.is_relative_to(ROOT)]
+    return _places(systems()[system])
+
+
+def _places(location: str) -> list[Path]:
+    """Return the top-level package, or the module, that "module:attribute" is in.
+
+    None of this tree is among them, and none that is not there.
+    """
+    try:
+        spec = importlib.util.find_spec(location.partition(":")[0].partition(".")[0])
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    places = spec.submodule_search_locations or ([spec.origin] if spec.has_location and spec.origin else [])
+    return [path for path in (Path(place).resolve() for place in places) if not path.is_relative_to(ROOT)]
+
+
+def _sources(place: Path) -> list[Path]:
+    """Return the sources in a folder, in order, or a source itself."""
+    return sorted(path for path in (place, *place.rglob("*")) if path.suffix in SUFFIXES and path.is_file())
+
+
+@functools.cache
+def package_digest(location: str) -> str:
+    """Return the SHA-256 of the sources of the package that "module:attribute" is in."""
+    digest = hashlib.sha256()
+    for place in _places(location):
+        for path in _sources(place):
+            digest.update(path.relative_to(place.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _plugins(configuration: Any) -> dict[str, str]:
+    """Return the digests of the packages whose plug-ins a configuration may name, by group and name.
+
+    Args:
+        configuration: JSON values. A text that has a plug-in's name in it counts, as "ring:4" has a topology's.
+    """
+    text = json.dumps(configuration)
+    return {
+        f"{group} {name}": package_digest(location)
+        for group in get_args(Group)
+        if group != "systems"
+        for name, location in plugins(group).items()
+        if name in text
+    }
 
 
 def sweep_digest(system: str) -> str:
-    """Of what machines that share the trials of a sweep must have in common: all that a trial may run, and how trials
-    travel between them."""
+    """Return the digest of what machines that share the trials of a sweep must have in common.
+
+    That is all that a trial may run, but plug-ins other than systems, and how trials travel between machines.
+    """
     digest = hashlib.sha256(source_digest(system).encode())
     for path in (*sorted(Path(__file__).parent.glob("*.py")), ROOT / "experiments/results/run_folder.py"):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -75,20 +123,25 @@ DIGEST_CHARACTERS = 20
 
 
 def identity(system: str, trial: TrialSpec, scale: Scale) -> dict[str, Any]:
-    """System, resolved configuration (with every default, and what does not matter set to one value), what is in the
-    files that it names, seed, scale and the program's sources, as plain JSON values."""
+    """Return all that a trial's results depend on, as plain JSON values.
+
+    The configuration is resolved, with every default, and what does not matter set to one value. Files and plug-ins
+    that it names count by what is in them.
+    """
+    configuration = trial.configuration.canonical().model_dump(mode="json")
     return {
         "system": system,
-        "configuration": trial.configuration.canonical().model_dump(mode="json"),
+        "configuration": configuration,
         "files": _files(trial.configuration),
         "seed": trial.seed,
         "scale_factor": scale.factor,
         "sources": source_digest(system),
+        "plugins": _plugins(configuration),
     }
 
 
 def _files(configuration: TrialConfiguration) -> dict[str, str]:
-    """By path. The trial itself says what is wrong with files that cannot be read."""
+    """Return digests by path. The trial itself says what is wrong with files that cannot be read."""
     found = {}
     with contextlib.suppress(UserError):
         for path in configuration.files():
@@ -108,6 +161,6 @@ def _digest_of_file(path: Path, _mtime_ns: int, _size: int) -> str:
 
 
 def digest(identified: Any) -> str:
-    """Equal for equal JSON values, however they were written down."""
+    """Return a digest that is equal for equal JSON values, however they were written down."""
     text = json.dumps(identified, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARACTERS]
