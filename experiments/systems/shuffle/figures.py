@@ -84,7 +84,7 @@ CURVES: dict[str, Callable[[int, float], float]] = {
 
 # ---- Hops ----
 #
-# Figure 1: hops of all schedulers against storage, with what none can go below, on each network.
+# Figure 1: hops of all schedulers against storage, with lower bounds, on each network.
 
 
 BOUNDS = {

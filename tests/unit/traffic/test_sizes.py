@@ -33,8 +33,8 @@ def test_what_is_drawn_has_the_mean(sizes: Sizes, tolerance: float) -> None:
 
 
 def test_published_flow_sizes_have_their_known_means_and_medians() -> None:
-    """Web search: about 1.7 MB in the mean (pFabric, section 5); data mining: more than half are shorter than 1,100
-    bytes, and most of the bytes are in flows above 100 MB (VL2, figure 2)."""
+    """Web search: about 1.7 MB in the mean, as quoted for pFabric; data mining: half of the flows are shorter than
+    1,100 bytes, and most of the bytes are in flows above 100 MB (VL2, figure 2)."""
     assert mean_bytes(Sizes(kind="web-search")) == pytest.approx(1.7e6, rel=0.05)
     drawn = draw(Sizes(kind="data-mining"), 400_000, RANDOM)
     assert np.median(drawn) == pytest.approx(1100, rel=0.02)
