@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,11 +44,11 @@ class Link:
 
     def down(self) -> None:
         """Cut the link: packets on it are lost, and the ports at its switches go down."""
-        self._session.set_link_up(self.a, self.b, False)
+        self._session.backend.set_link_up(self.a, self.b, False)
 
     def up(self) -> None:
         """Bring the link up again."""
-        self._session.set_link_up(self.a, self.b, True)
+        self._session.backend.set_link_up(self.a, self.b, True)
 
     def change(self, *, rate_mbps: float | None = None, **fields: Any) -> None:
         """Change the link from now on.
@@ -58,13 +59,13 @@ class Link:
         """
         from gradbed.common.errors import suggestion
 
-        known = self._session.link_model(self.a, self.b)
+        known = asdict(self._session.backend.link_model(self.a, self.b))
         for name in fields:
             if name not in known:
                 raise UserError(f"a link has no {name!r}{suggestion(name, ['rate_mbps', *known])}")
         if rate_mbps is not None:
             fields["rate_bps"] = round(rate_mbps * 1e6)
-        self._session.change_link(self.a, self.b, fields)
+        self._session.backend.change_link(self.a, self.b, **fields)
 
     def __repr__(self) -> str:
         return f"<Link {self.a}-{self.b}>"
@@ -99,7 +100,7 @@ class Network:
         """A row for each direction of each link: from, to, packets, bytes, queue_drops, losses, queued, ..."""
         import pandas
 
-        rows = pandas.DataFrame(self._session.link_statistics())
+        rows = pandas.DataFrame([asdict(row) for row in self._session.backend.link_statistics()])
         return rows.rename(columns={"from_node": "from", "to_node": "to"})
 
     @property
@@ -113,7 +114,7 @@ class Network:
 
     def settle(self, timeout_s: float = 2.0) -> bool:
         """Let time go on until no packet is on its way any more; False if some are after timeout_s."""
-        return self._session.settle(timeout_s)
+        return self._session.backend.quiesce(timeout_s)
 
     def messages(self) -> list[tuple[str, Message]]:
         """Return what switches have sent to their controller since the last call.

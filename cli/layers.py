@@ -47,7 +47,7 @@ NETWORK_PROGRAMS = {
     "ps": "procps",
 }
 """What networks on the real clock run, and the Debian packages that have it. Open vSwitch is for those who ask for
-legacy switches, which say so (emulation/switches/ovs_processes.py)."""
+legacy switches, which say so (emulation/switches/open_vswitch.py)."""
 
 DISTRIBUTIONS = {
     "cloudpickle": "distributed",

@@ -54,7 +54,7 @@ def told_file(argument: str) -> Path:
 class JsonLinesProcess:
     """Starts with the object; its standard error goes to the file `log`. keep_open: descriptors that it inherits.
 
-    name: what it is in messages ("fabric process"). Ending with status 2 and a last line in its log means that the
+    name: what it is in messages ("switch process"). Ending with status 2 and a last line in its log means that the
     user can put that right (UserError, with that line); any other end, and silence, is a ProcessLost, and nonsense a
     RuntimeError.
     """

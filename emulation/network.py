@@ -18,12 +18,12 @@ from gradbed.common.namespaces import require_root
 from gradbed.common.programs import search_path
 from gradbed.common.resources import scratch_folder
 from gradbed.emulation import veth
-from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.backend import NetworkBackend
+from gradbed.emulation.layout import LinkKind, interface_name, is_wire, wire_interface_name
 from gradbed.emulation.size import DESCRIPTORS_OF_A_HOST, require_room
 from gradbed.emulation.switches.bmv2_switches import Bmv2Switches
-from gradbed.emulation.switches.fabric_layout import LinkKind, interface_name, is_wire, wire_interface_name
-from gradbed.emulation.switches.fabric_switches import FabricProcess, FabricSwitches
-from gradbed.emulation.switches.ovs_switches import OvsSwitches
+from gradbed.emulation.switches.gradbed_switches import RealBackend, SwitchProcess
+from gradbed.emulation.switches.open_vswitch import OvsSwitches
 from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.addressing import host_port_mac, port_mac
 from gradbed.topo.graph import Endpoint, Host, Link, Topology
@@ -43,7 +43,7 @@ MAX_INTERFACE_NAME = 15
 
 
 class SwitchRunner(Protocol):
-    """Has switches of a network under Mininet; what they and their links can do is a Fabric's."""
+    """Has switches of a network under Mininet; what they and their links can do is a NetworkBackend's."""
 
     def check(self) -> None:
         """Raise UserError if it cannot work here; called before anything is made."""
@@ -62,18 +62,18 @@ class EmulatedNetwork:
     """Brings a topology up in the caller's network namespace, and takes it down again without a trace.
 
     topology: what to build.
-    switch_kind: "gradbed" (one fabric process for all P4 switches) or "bmv2" (one simple_switch_grpc each).
-    links: "memory" (links between switches are queues in the fabric process) or "veth" (interfaces of the kernel,
+    switch_kind: "gradbed" (one switch process for all P4 switches) or "bmv2" (one simple_switch_grpc each).
+    links: "memory" (links between switches are queues in the switch process) or "veth" (interfaces of the kernel,
         to capture on). Links to hosts, BMv2 and Open vSwitch are veth.
     run_dir: where configuration and logs go; without one, a temporary directory that goes with the network.
     seed: of everything random in the links; the same seed gives the same decisions.
-    kinds: which switches are "openflow", each a bridge of one Open vSwitch (ovs_switches.py); the others, and those
+    kinds: which switches are "openflow", each a bridge of one Open vSwitch (open_vswitch.py); the others, and those
         not named, are "p4". The links' model is the same everywhere: links that touch none of these run through
-        the fabric process, too.
+        the switch process, too.
     p4runtime: where gradbed's switches serve P4Runtime besides, for clients outside the network.
-    record: what gradbed's switches keep of what their programs do, for `records` (gradbed.switch.fabric_config).
+    record: what gradbed's switches keep of what their programs do, for `records` (gradbed.switch.engine_network).
     mtu_bytes: of all interfaces of the kernel, at most 65,535.
-    loading: a fabric process that was started already, with "-" (switch/fabric.py).
+    loading: a switch process that was started already, with "-" (switch/switch_process.py).
 
     Run it in gradbed.common.sandbox.run_in_sandbox: then not even SIGKILL leaves anything behind. A context manager;
     `stop` may be called at any time, again, and after an interrupted `start`, which has cleaned up then already.
@@ -90,7 +90,7 @@ class EmulatedNetwork:
         p4runtime: OutsideAddress | None = None,
         record: Literal["points", "values"] | None = None,
         mtu_bytes: int = USUAL_MTU_BYTES,
-        loading: FabricProcess | None = None,
+        loading: SwitchProcess | None = None,
     ) -> None:
         self.topology = topology
         self.switch_kind: SwitchKind = switch_kind
@@ -99,10 +99,10 @@ class EmulatedNetwork:
         foreign: list[OvsSwitches | Bmv2Switches] = [OvsSwitches(topology, bridges)] if bridges else []
         if switch_kind == "bmv2":
             foreign.append(Bmv2Switches(topology, {switch.name for switch in topology.switches} - bridges))
-        fabric = FabricSwitches(topology, links, seed, foreign, p4runtime, record, loading)
-        self.fabric: Fabric = fabric
+        backend = RealBackend(topology, links, seed, foreign, p4runtime, record, loading)
+        self.backend: NetworkBackend = backend
         """What switches and links can do."""
-        self._runners: tuple[SwitchRunner, ...] = (fabric, *foreign)
+        self._runners: tuple[SwitchRunner, ...] = (backend, *foreign)
         self._mtu_bytes = mtu_bytes
         self._given_run_dir = run_dir
         self._scratch = contextlib.ExitStack()
@@ -137,7 +137,7 @@ class EmulatedNetwork:
         """Return once all hosts have addresses and all switches serve P4Runtime or wait for an OpenFlow controller.
 
         UserError if not root, without Mininet, without BMv2 or Open vSwitch if asked for, where the kernel lacks what
-        the links need, or if another network runs in this network namespace. Call it from the main thread: the fabric
+        the links need, or if another network runs in this network namespace. Call it from the main thread: the switch
         process ends with the thread that started it.
         """
         if self._mininet is not None:
@@ -251,8 +251,8 @@ class EmulatedNetwork:
         near, far = (link.b, link.a) if self.topology.is_host(link.a.node) else (link.a, link.b)
         if not self._is_veth(near, far):
             return []
-        if is_wire(self.topology, link, self.fabric.foreign):
-            # Two pairs, with the fabric process between them.
+        if is_wire(self.topology, link, self.backend.foreign):
+            # Two pairs, with the switch process between them.
             return [self._veth_pair(wire_interface_name(end), self._wire_mac(end), end) for end in (near, far)]
         return [self._veth_pair(interface_name(near), self._interface_mac(near), far)]
 
@@ -268,7 +268,7 @@ class EmulatedNetwork:
 
     def _is_veth(self, a: Endpoint, b: Endpoint) -> bool:
         return self.links == "veth" or any(
-            self.topology.is_host(end.node) or end.node in self.fabric.foreign for end in (a, b)
+            self.topology.is_host(end.node) or end.node in self.backend.foreign for end in (a, b)
         )
 
     def _wire_mac(self, end: Endpoint) -> str:

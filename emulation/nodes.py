@@ -54,12 +54,12 @@ class RecordedIntf(Intf):  # type: ignore[misc]
 
 
 class MemoryIntf(RecordedIntf):
-    """The end of a link inside the fabric process: no interface of the kernel."""
+    """The end of a link inside the switch process: no interface of the kernel."""
 
     def ifconfig(self, *args: str) -> str:
         if args:
-            return f"{self.name} is in the memory of the fabric process and cannot be configured\n"
-        return f"{self.name}: UP, in the memory of the fabric process\n"
+            return f"{self.name} is in the memory of the switch process and cannot be configured\n"
+        return f"{self.name}: UP, in the memory of the switch process\n"
 
     def updateIP(self) -> None:
         return None
@@ -133,8 +133,8 @@ class QuietSwitch(Switch):  # type: ignore[misc]
         """Do nothing: the owner of the interfaces deletes them, all at once."""
 
 
-class FabricSwitch(QuietSwitch):
-    """A device among the many of the fabric process, which is not Mininet's to start or stop."""
+class EngineSwitch(QuietSwitch):
+    """A device among the many of the switch process, which is not Mininet's to start or stop."""
 
 
 # ---- Open vSwitch ----

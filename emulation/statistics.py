@@ -92,7 +92,7 @@ def less(now: ByClass, before: ByClass) -> ByClass:
 @dataclass(frozen=True)
 class DirectionClasses:
     """One direction of a link. begun: handed to it from outside, by a host or by a switch that another program runs,
-    or transmitted to it by a switch of the fabric, whose queue is in front of its egress. dropped: by the queue for
+    or transmitted to it by a switch of the engine, whose queue is in front of its egress. dropped: by the queue for
     what comes from outside, or by what is behind the port at the end."""
 
     begun: ByClass
@@ -104,7 +104,7 @@ class DirectionClasses:
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, Any]], *, from_outside: bool) -> DirectionClasses:
         """parts: rows with the fields of gradbed.switch.engine.statistics.LinkClasses, one behind the other.
-        from_outside: the sender is no switch of the fabric."""
+        from_outside: the sender is no switch of the engine."""
         first, last = parts[0], parts[-1]
         return cls(
             tuple(first["entered" if from_outside else "started"]),

@@ -13,7 +13,7 @@ from gradbed.experiments.results.run_folder import CAPTURES
 from gradbed.topo.selectors import Selection, select_all
 
 if TYPE_CHECKING:
-    from gradbed.emulation.fabric import Fabric
+    from gradbed.emulation.backend import NetworkBackend
 
 SUFFIX = ".pcapng"
 
@@ -27,21 +27,21 @@ CaptureOrder = Annotated[bool | tuple[str, ...], BeforeValidator(capture_words)]
 """Links (A-B), hosts, or all, which are all links; True: the hosts that the system names, such as its server."""
 
 
-def ordered(order: CaptureOrder, fabric: Fabric, main_hosts: Sequence[str]) -> tuple[Selection, ...]:
+def ordered(order: CaptureOrder, backend: NetworkBackend, main_hosts: Sequence[str]) -> tuple[Selection, ...]:
     """UserError for what the network does not have."""
     if isinstance(order, bool):
-        return select_all(fabric.topology, main_hosts if order else ())
-    return select_all(fabric.topology, order)
+        return select_all(backend.topology, main_hosts if order else ())
+    return select_all(backend.topology, order)
 
 
 @contextmanager
-def capturing(fabric: Fabric, wanted: Sequence[Selection], folder: Path) -> Iterator[None]:
+def capturing(backend: NetworkBackend, wanted: Sequence[Selection], folder: Path) -> Iterator[None]:
     """A file for each place, NAME.pcapng in the subfolder pcap. UserError where one could not be written."""
     files = [folder / CAPTURES / f"{each.name}{SUFFIX}" for each in wanted]
     if files:
         (folder / CAPTURES).mkdir(exist_ok=True)
     for file, each in zip(files, wanted, strict=True):
-        fabric.start_capture(file, each)
+        backend.start_capture(file, each)
     yield
     for file in files:
-        fabric.stop_capture(file)
+        backend.stop_capture(file)

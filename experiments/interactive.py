@@ -119,7 +119,7 @@ def _prompt(
     observer: LiveObserver | None,
 ) -> int:
     """wanted: what is captured from the beginning, into this folder."""
-    from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
+    from gradbed.emulation.switches.gradbed_switches import P4RUNTIME_SOCKET
     from gradbed.experiments.prompt.prompt import run_prompt
     from gradbed.experiments.runtimes.real import RealRuntime
 
@@ -148,7 +148,7 @@ def _prompt(
                 )
             with (
                 system.at_prompt(runtime, task),
-                capturing(runtime.fabric, wanted, into),
+                capturing(runtime.backend, wanted, into),
                 nullcontext() if observer is None else observed(observer, runtime, setup, replace(task, folder=into)),
             ):
                 if wanted:

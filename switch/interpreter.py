@@ -11,7 +11,7 @@ _YOUNG_OBJECTS = 10_000
 
 
 def prepare_interpreter() -> None:
-    """Prepare a process that is a switch, or a fabric of them, and nothing else."""
+    """Prepare a process that is a switch, or several, and nothing else."""
     # A thread that changes a switch's state keeps packets waiting while it waits for the interpreter.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     # Entries stay, and have no cycles. Python's 700 new objects before the next search cost a tenth of their writes.

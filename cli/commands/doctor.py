@@ -131,7 +131,7 @@ def _calibration() -> Finding:
 
 
 def _open_vswitch() -> str:
-    from gradbed.emulation.switches.ovs_processes import find_programs, require_open_vswitch
+    from gradbed.emulation.switches.open_vswitch import find_programs, require_open_vswitch
 
     require_open_vswitch()
     return next(iter(find_programs().values()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class Bmv2Switches:
     """Runs the switches `names` of the topology. Links are not its business
-    (gradbed.emulation.fabric.ForeignSwitches)."""
+    (gradbed.emulation.backend.ForeignSwitches)."""
 
     def __init__(self, topology: Topology, names: Collection[str]) -> None:
         self.topology = topology

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from gradbed.emulation.layout import interface_name
 from gradbed.emulation.statistics import ClassCounts, SwitchClasses, added
-from gradbed.emulation.switches.fabric_layout import interface_name
 from gradbed.experiments.configuration.faults import Fault, restarted_switches, touched_agents
 from gradbed.experiments.conservation.counts import Counts
 from gradbed.experiments.conservation.host_links import HostAccount, Tally
@@ -205,7 +205,7 @@ def _at_hosts(
 
 def _on_links(names: Sequence[str], counts: ClassCounts, socket_drops: Mapping[Direction, int]) -> Iterator[str]:
     for (sender, receiver), link in counts.links.items():
-        # Between two interfaces of the fabric's own switches a socket is in the middle of the link.
+        # Between two interfaces of the engine's own switches a socket is in the middle of the link.
         most = socket_drops.get((sender, receiver), 0) if sender in counts.switches else 0
         for number, name in enumerate(names):
             came = link.begun[number] + link.duplicates[number]

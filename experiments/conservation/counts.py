@@ -29,9 +29,9 @@ class Counts:
     effects: Mapping[Direction, LinkEffect] = field(default_factory=dict)
     """What each link direction did to the rest. Links that cannot tell losses count as having none."""
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By switch, what became of packets that did not leave it (Fabric.device_statistics)."""
+    """By switch, what became of packets that did not leave it (NetworkBackend.device_statistics)."""
     program_drops: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By switch and by where in the program (Fabric.program_drops)."""
+    """By switch and by where in the program (NetworkBackend.program_drops)."""
     classes: ClassCounts = field(default_factory=ClassCounts)
     """What links and switches counted by packet class, where all counters were asked for."""
 
@@ -39,12 +39,12 @@ class Counts:
     def read(cls, runtime: Runtime) -> Counts:
         """Read the counters of every switch and every link."""
         counters = {switch: _by_name(found) for switch, found in runtime.all_counters().items()}
-        return replace(cls.of_links(runtime), counters=counters, classes=runtime.fabric.classes())
+        return replace(cls.of_links(runtime), counters=counters, classes=runtime.backend.classes())
 
     @classmethod
     def of_links(cls, runtime: Runtime) -> Counts:
         """Read the counts without the counters of programs, which take a while."""
-        links = runtime.fabric.link_statistics()
+        links = runtime.backend.link_statistics()
         return cls(
             delivered={(row.from_node, row.to_node): Tally(row.packets, row.bytes) for row in links},
             effects={
@@ -59,8 +59,8 @@ class Counts:
                 )
                 for row in links
             },
-            devices=runtime.fabric.device_statistics(),
-            program_drops=runtime.fabric.program_drops(),
+            devices=runtime.backend.device_statistics(),
+            program_drops=runtime.backend.program_drops(),
         )
 
     def since(self, before: Counts) -> Counts:

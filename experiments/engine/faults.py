@@ -54,7 +54,7 @@ def _apply(fault: Fault, runtime: Runtime, scale: Scale, jobs: Sequence[int], no
         case LinkFault():
             runtime.set_link_up(*fault.link, fault.fault == "link-up")
         case LinkChange():
-            runtime.change_link(*fault.link, **fault.change.fields(scale))
+            runtime.backend.change_link(*fault.link, **fault.change.fields(scale))
         case SwitchRestart():
             runtime.restart_switch(fault.switch)
         case ControllerRestart(fault="controller-failover"):
@@ -63,10 +63,10 @@ def _apply(fault: Fault, runtime: Runtime, scale: Scale, jobs: Sequence[int], no
             runtime.restart_controller()
         case AgentPause():
             agent = _job(fault, jobs), fault.agent
-            runtime.pause_agent(*agent)
-            runtime.call_after(scale.time_us(1000 * fault.for_ms), functools.partial(runtime.resume_agent, *agent))
+            runtime.agents.pause(*agent)
+            runtime.call_after(scale.time_us(1000 * fault.for_ms), functools.partial(runtime.agents.resume, *agent))
         case AgentFault():
-            happen = runtime.kill_agent if fault.fault == "agent-stop" else runtime.restart_agent
+            happen = runtime.agents.kill if fault.fault == "agent-stop" else runtime.restart_agent
             happen(_job(fault, jobs), fault.agent)
 
 

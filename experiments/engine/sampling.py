@@ -39,7 +39,7 @@ class LinkThroughput:
         self._before = self._rows()
 
     def _rows(self) -> LinkRows:
-        return {(row.from_node, row.to_node): row for row in self._runtime.fabric.link_statistics()}
+        return {(row.from_node, row.to_node): row for row in self._runtime.backend.link_statistics()}
 
     def measured(self) -> LinkBytes:
         """Return what was carried up to the first call."""
@@ -103,7 +103,7 @@ class Sampler:
 
     def _read(self) -> dict[Direction, DirectionStatistics]:
         chosen = None if self._order.links is None else set(self._order.links)
-        rows = {(row.from_node, row.to_node): row for row in self._runtime.fabric.link_statistics()}
+        rows = {(row.from_node, row.to_node): row for row in self._runtime.backend.link_statistics()}
         return {direction: row for direction, row in rows.items() if chosen is None or direction in chosen}
 
     def _link_row(self, direction: Direction, row: DirectionStatistics, taken_us: int) -> dict[str, Any]:

@@ -34,12 +34,12 @@ def settle(runtime: Runtime, before: Counts, still_s: float) -> str:
     before: counts when the phase began. still_s: how long packets may stand still (longest_stand_s).
     """
     start = last = Counts.of_links(runtime)
-    in_flight, still_polls = runtime.fabric.packets_in_flight(), 0
+    in_flight, still_polls = runtime.backend.packets_in_flight(), 0
     if in_flight is None:
         # So many at most.
         in_flight = _entered(runtime.topology, start.since(before))
     hops = max(MOST_HOPS, 2 * len(runtime.topology.links))
-    while not runtime.fabric.quiesce(POLL_INTERVAL_S):
+    while not runtime.backend.quiesce(POLL_INTERVAL_S):
         now = Counts.of_links(runtime)
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradbed.common.errors import EndlessCircle, UserError
-from gradbed.emulation.switches.fabric_layout import link_seed
+from gradbed.emulation.layout import link_seed
 from gradbed.experiments.captures import capturing, ordered
 from gradbed.experiments.configuration.faults import Fault, LinkChange
 from gradbed.experiments.configuration.sections import SampleOrder
@@ -80,10 +80,10 @@ def _run_phases(
     on_each = _both(on_progress, observer.on_progress)
     with (
         open_runtime(system, trial.network, task, loading) as runtime,
-        capturing(runtime.fabric, ordered(task.capture, runtime.fabric, trial.network.capture), task.folder),
+        capturing(runtime.backend, ordered(task.capture, runtime.backend, trial.network.capture), task.folder),
         ExitStack() as stack,
     ):
-        runtime.fabric.count_classes([each.words for each in trial.network.classes])
+        runtime.backend.count_classes([each.words for each in trial.network.classes])
         observer.on_network_up(runtime, trial.network, task, system.name)
         stack.callback(observer.on_network_stop)
         for phase in trial.phases:
@@ -190,7 +190,7 @@ def run_phase(
     # Some agents connect before they are ready, which their own counts contain.
     before = Counts.read(runtime)
     specs = list(phase.agents(answers))
-    runtime.start_agents(specs)
+    runtime.agents.start(specs)
     with observer.measuring(), runtime.meter() as meter:
         if not phase.waits:
             runtime.begin()
@@ -274,7 +274,7 @@ def _events(
         more = phase.take(event)
         if more is not None:
             specs += more
-            runtime.start_agents(more)
+            runtime.agents.start(more)
             runtime.begin()
         on_progress(phase.progress())
     return specs

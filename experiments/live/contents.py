@@ -57,7 +57,7 @@ class LinkWatch:
         self._number += 1
         try:
             wanted = select(self._runtime.topology, f"{link.a.node}-{link.b.node}")
-            self._runtime.fabric.start_capture(self._file, wanted, packets=MOST_PACKETS)
+            self._runtime.backend.start_capture(self._file, wanted, packets=MOST_PACKETS)
         except UserError as error:
             self._tell({"kind": "event", "level": "note", "text": str(error)})
             self._link = None
@@ -69,7 +69,7 @@ class LinkWatch:
             return
         self._runs = False
         try:
-            packets = self._runtime.fabric.stop_capture(self._file)
+            packets = self._runtime.backend.stop_capture(self._file)
         except UserError:
             packets = 0
         if not packets:

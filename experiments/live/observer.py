@@ -355,7 +355,7 @@ class LiveObserver(TrialObserver):
     def _take_frame(self) -> None:
         assert self._runtime is not None
         changed = {}
-        for row in self._runtime.fabric.link_statistics():
+        for row in self._runtime.backend.link_statistics():
             pair = row.from_node, row.to_node
             now = (row.packets, row.bytes, row.queue_drops, row.queued)
             if self._told.get(pair) != now:

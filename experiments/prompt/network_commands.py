@@ -49,7 +49,7 @@ class LinkCommands(BasePrompt):
         if len(rest) == 1 and rest[0] in ("up", "down"):
             self.runtime.set_link_up(a, b, rest[0] == "up")
         elif rest:
-            self.runtime.change_link(a, b, **_changes(rest))
+            self.runtime.backend.change_link(a, b, **_changes(rest))
         self._show_link(a, b)
 
     def complete_link(self, text: str, line: str, begin: int, end: int) -> list[str]:
@@ -65,7 +65,7 @@ class LinkCommands(BasePrompt):
     def _show_link(self, a: str, b: str) -> None:
         down = {frozenset((row["a"], row["b"])) for row in self.runtime.client.links() if not row["up"]}
         state = "down" if frozenset((a, b)) in down else "up"
-        self.say(f"{a}-{b}: {state}, {_model_text(self.runtime.fabric.link_model(a, b))}")
+        self.say(f"{a}-{b}: {state}, {_model_text(self.runtime.backend.link_model(a, b))}")
 
     def do_load(self, line: str) -> None:
         """Show what every link carries, measured over a second or the seconds given, the busiest first.
@@ -79,9 +79,9 @@ class LinkCommands(BasePrompt):
         if not 0 < seconds <= MOST_LOAD_S:
             raise UserError(f"seconds are above 0 and at most {MOST_LOAD_S:.0f}")
         started_s = time.monotonic()
-        before = {(row.from_node, row.to_node): row for row in self.runtime.fabric.link_statistics()}
+        before = {(row.from_node, row.to_node): row for row in self.runtime.backend.link_statistics()}
         time.sleep(seconds)
-        after = self.runtime.fabric.link_statistics()
+        after = self.runtime.backend.link_statistics()
         passed_s = time.monotonic() - started_s
         loads = []
         for row in after:
@@ -94,7 +94,7 @@ class LinkCommands(BasePrompt):
             self.say(f"no link carried anything in {passed_s:.1f} s")
         busiest_bps = max((load_bps for load_bps, *_ in loads), default=0.0)
         for load_bps, dropped, sender, receiver in sorted(loads, key=lambda load: (-load[0], *load[2:])):
-            rate_bps = self.runtime.fabric.link_model(sender, receiver).rate_bps
+            rate_bps = self.runtime.backend.link_model(sender, receiver).rate_bps
             text = f"{bar(load_bps / (rate_bps or busiest_bps or 1))} {load_bps / 1e6:9.3f} Mbit/s"
             if rate_bps:
                 text += f" {100 * load_bps / rate_bps:5.1f} %"

@@ -135,7 +135,7 @@ class TrafficCommands(BasePrompt):
 
     def _show_how_to_look_inside(self, hop: PathHop, source: str, destination: str) -> None:
         """Print a command for gradbed's P4 switches, whose P4Runtime socket can be reached from outside."""
-        from gradbed.emulation.switches.fabric_switches import P4RUNTIME_SOCKET
+        from gradbed.emulation.switches.gradbed_switches import P4RUNTIME_SOCKET
 
         unix_socket = self.task.folder / P4RUNTIME_SOCKET
         if not hop.is_p4 or not unix_socket.exists():
@@ -254,7 +254,7 @@ class CaptureCommands(BasePrompt):
 
     def postcmd(self, stop: Any, line: str) -> Any:
         if self._captures:
-            for state in self.runtime.fabric.captures():
+            for state in self.runtime.backend.captures():
                 if state.is_over and state.file in self._captures:
                     self._stop(state.file)
         return super().postcmd(stop, line)
@@ -270,12 +270,12 @@ class CaptureCommands(BasePrompt):
         limits = _limits(rest)
         file = Path(name).absolute()
         drops = self._kernel_drops()
-        self.runtime.fabric.start_capture(file, found, limits.get("count"), limits.get("seconds"))
+        self.runtime.backend.start_capture(file, found, limits.get("count"), limits.get("seconds"))
         self._captures[file] = _Running(found.name, drops)
         self.say(f"{found.name}: capturing to {name}")
 
     def _list_captures(self) -> None:
-        going_on = [state for state in self.runtime.fabric.captures() if not state.is_over]
+        going_on = [state for state in self.runtime.backend.captures() if not state.is_over]
         for state in going_on:
             self.say(f"{state.file}: {_packets(state.packets)} so far")
         if not going_on:
@@ -291,7 +291,7 @@ class CaptureCommands(BasePrompt):
 
     def _stop(self, file: Path) -> None:
         running = self._captures.pop(file)
-        packets = self.runtime.fabric.stop_capture(file)
+        packets = self.runtime.backend.stop_capture(file)
         if (person := caller()) is not None:
             person.own(file)
         lost = self._kernel_drops() - running.drops
@@ -299,7 +299,7 @@ class CaptureCommands(BasePrompt):
         self.say(f"{running.selection}: {_packets(packets)} in {file}{unseen}")
 
     def _kernel_drops(self) -> int:
-        found = self.runtime.fabric.data_plane_statistics()
+        found = self.runtime.backend.data_plane_statistics()
         return 0 if found is None else found.socket_drops
 
 

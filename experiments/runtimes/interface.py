@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import LinkName, link_name
-from gradbed.emulation.fabric import Fabric
-from gradbed.experiments.runtimes.agents import Agents, AgentSpec
+from gradbed.emulation.backend import NetworkBackend
+from gradbed.experiments.runtimes.agents import Agents
 from gradbed.experiments.validity.verdict import ValidityReport
 from gradbed.topo.graph import Topology
 
@@ -43,9 +43,10 @@ class Runtime(ABC):
     """
 
     topology: Topology
-    fabric: Fabric
-    """What switches and links can do. What the controller has to hear of, too, goes by the runtime's own methods."""
-    _agents: Agents
+    backend: NetworkBackend
+    """Its switches and links. What the controller has to be notified of, too, goes by the runtime's own methods."""
+    agents: Agents
+    """Starts, pauses and kills agents. What differs between clocks goes by the runtime's own methods."""
     _cut: frozenset[LinkName] = frozenset()
 
     @abstractmethod
@@ -85,13 +86,9 @@ class Runtime(ABC):
         """
 
     # Agents.
-    def start_agents(self, specs: Sequence[AgentSpec]) -> None:
-        """Start agents, and return when all of them are ready."""
-        self._agents.start(specs)
-
     def begin(self) -> None:
         """Let the agents work that wait for it."""
-        self._agents.begin()
+        self.agents.begin()
 
     @abstractmethod
     def event(self) -> Mapping[str, Any]:
@@ -99,17 +96,7 @@ class Runtime(ABC):
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
         """End all agents of all jobs, and return the last statistics of each, by job number and agent name."""
-        return self._agents.stop()
-
-    def kill_agent(self, job: int, name: str) -> None:
-        self._agents.kill(job, name)
-
-    def pause_agent(self, job: int, name: str) -> None:
-        """Stop an agent, as if its host had stopped, until it is resumed."""
-        self._agents.pause(job, name)
-
-    def resume_agent(self, job: int, name: str) -> None:
-        self._agents.resume(job, name)
+        return self.agents.stop()
 
     @abstractmethod
     def restart_agent(self, job: int, name: str) -> None:
@@ -148,7 +135,7 @@ class Runtime(ABC):
     # Faults.
     def set_link_up(self, a: str, b: str, up: bool) -> None:
         """Cut a link, or mend it; switches see their ports go down, and the controller hears of it."""
-        self.fabric.set_link_up(a, b, up)
+        self.backend.set_link_up(a, b, up)
         name = link_name(self.topology.link(a, b))
         self._cut = self._cut - {name} if up else self._cut | {name}
         self._tell_controller(a, b, up)
@@ -180,13 +167,9 @@ class Runtime(ABC):
         """Let the standby take over, and return when it has; by default a restart, where that takes no time."""
         self._restart_controller()
 
-    def change_link(self, a: str, b: str, **fields: Any) -> None:
-        """Change fields of a link's model (gradbed.topo.link.LinkModel), in both directions."""
-        self.fabric.change_link(a, b, **fields)
-
     def restart_switch(self, switch: str) -> None:
         """Restart a switch: it loses program, tables and registers, and gets its part of the plan again."""
-        self.fabric.restart_switch(switch)
+        self.backend.restart_switch(switch)
 
     @abstractmethod
     def meter(self) -> AbstractContextManager[Meter]:

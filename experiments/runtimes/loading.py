@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradbed.common.json_lines import JsonLinesProcess, own_program
-from gradbed.emulation.switches.fabric_switches import LOG, FabricProcess, fabric_command
+from gradbed.emulation.switches.gradbed_switches import LOG, SwitchProcess, switch_process_command
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Loading:
     """Both wait to be told of their configuration."""
 
     controller: JsonLinesProcess
-    fabric: FabricProcess
+    switches: SwitchProcess
 
 
 @contextmanager
@@ -25,11 +25,11 @@ def loading(folder: Path) -> Iterator[Loading]:
     load all their modules first. folder: of the trial."""
     controller = controller_process("-", folder / "controller.log")
     try:
-        fabric = FabricProcess(fabric_command("-"), folder / LOG)
+        switches = SwitchProcess(switch_process_command("-"), folder / LOG)
         try:
-            yield Loading(controller, fabric)
+            yield Loading(controller, switches)
         finally:
-            fabric.stop(0)
+            switches.stop(0)
     finally:
         controller.stop(0)
 

@@ -92,7 +92,6 @@ class RealRuntime(Runtime):
         if level is not None and task.configuration.program.model != "gradbed":
             raise GRADBED_SWITCHES.missing("--coverage" if setup.coverage else "--trace")
         self._watch: PacketWatch | None = None
-        self._meter: RealtimeMonitor | None = None
         self.topology = setup.topology
         self.preload = setup.preload
         self._system = system
@@ -110,16 +109,16 @@ class RealRuntime(Runtime):
             p4runtime=p4runtime,
             record=_RECORDED[level],
             mtu_bytes=setup.mtu_bytes,
-            loading=loading.fabric if loading else None,
+            loading=loading.switches if loading else None,
         )
-        self.fabric = self.network.fabric
+        self.backend = self.network.backend
         self.client = ControllerClient(REST_ADDRESS)
         self._controller = loading.controller if loading else None
         self._standby: JsonLinesProcess | None = None
         self._needs_standby = needs_standby(task.configuration.faults)
         self._controllers = int(loading is not None)
         self._start_timeout_s = START_TIMEOUT_FACTOR * estimate(setup.topology).time_s
-        self._agents = Agents(
+        self.agents = Agents(
             task.folder,
             self.network,
             preload=setup.preload,
@@ -138,7 +137,7 @@ class RealRuntime(Runtime):
             # They load their modules while the network is being made.
             if self._controller is None:
                 self._controller = self._start_controller("-")
-            self._agents.__enter__()
+            self.agents.__enter__()
             self.network.start()
             path = self._write_configuration()
             self._controller.send("configure", file=str(path))
@@ -171,7 +170,7 @@ class RealRuntime(Runtime):
 
     def stop(self) -> None:
         """Take everything down; harmless when it is down already."""
-        self._agents.__exit__(None, None, None)
+        self.agents.__exit__(None, None, None)
         # The one that stands by goes first, lest it take over.
         for process in (self._standby, self._controller):
             if process is not None:
@@ -194,7 +193,7 @@ class RealRuntime(Runtime):
             if isinstance(program, Program):
                 files = program.compiled(self.by)
                 found[switch.name] = {
-                    "address": self.fabric.control_address(switch.name),
+                    "address": self.backend.control_address(switch.name),
                     "device_id": switch.number,
                     "p4info": str(files.p4info),
                     "json": str(files.json),
@@ -223,7 +222,7 @@ class RealRuntime(Runtime):
         """Return once it has programmed all switches. ProcessLost if the switches have gone meanwhile."""
         ends_s = time.monotonic() + START_TIMEOUT_S + self._start_timeout_s
         while not controller.has_event(PROCESS_CHECK_S) and time.monotonic() < ends_s:
-            self.fabric.check_alive()
+            self.backend.check_alive()
         controller.expect("ready", max(0.0, ends_s - time.monotonic()))
 
     def _stand_by(self) -> None:
@@ -281,19 +280,19 @@ class RealRuntime(Runtime):
             times_s = [time.monotonic() + PROCESS_CHECK_S, *(call[0] for call in self._calls[:1])]
             if self._hook is not None:
                 times_s.append(self._hook_us / 1e6)
-            if (event := self._agents.event_within(min(times_s) - time.monotonic())) is not None:
+            if (event := self.agents.event_within(min(times_s) - time.monotonic())) is not None:
                 return event
 
     def _check_processes(self) -> None:
         """ProcessLost where one has ended: agents would only notice that nothing answers, after a while."""
-        self.fabric.check_alive()
+        self.backend.check_alive()
         for process in (self._controller, self._standby):
             if process is not None:
                 process.check()
 
     def restart_agent(self, job: int, name: str) -> None:
-        self._agents.start([self._agents.started(job, name)])
-        self._agents.begin()
+        self.agents.start([self.agents.started(job, name)])
+        self.agents.begin()
 
     def coverage(self) -> list[CoverageReport]:
         if not self._setup.coverage:
@@ -313,7 +312,7 @@ class RealRuntime(Runtime):
 
     def _take_records(self) -> Mapping[int, int]:
         """Since the last call, of all switches; when each came up, in microseconds."""
-        found = self.fabric.records(self.folder / "records")
+        found = self.backend.records(self.folder / "records")
         for words, devices in found.parts:
             self._watching.see(words, devices)
         for device_id, words in found.entries.items():
@@ -367,14 +366,10 @@ class RealRuntime(Runtime):
         super().restart_switch(switch)
         self._restarted.add(switch)
 
-    def change_link(self, a: str, b: str, **fields: Any) -> None:
-        super().change_link(a, b, **fields)
-        if self._meter is not None and "rate_bps" in fields:
-            self._meter.rates_changed()
-
     def meter(self) -> AbstractContextManager[RealtimeMonitor]:
-        self._meter = RealtimeMonitor(self.topology, lambda: MonitorReading.read(self.fabric))
-        return self._meter
+        monitor = RealtimeMonitor(self.topology, lambda: MonitorReading.read(self.backend))
+        self.backend.on_rate_change = monitor.rates_changed
+        return monitor
 
     # The controller.
 
@@ -395,8 +390,8 @@ class RealRuntime(Runtime):
         compiled = {name: program.compiled(self.by) for name, program in programs.items()}
         config = ControllerConfig(
             topology=self.topology,
-            targets={switch.name: self.fabric.control_address(switch.name) for switch in self.topology.switches},
-            thrift_ports=self.fabric.thrift_ports(),
+            targets={switch.name: self.backend.control_address(switch.name) for switch in self.topology.switches},
+            thrift_ports=self.backend.thrift_ports(),
             programs={
                 name: ProgramFiles(json=files.json, p4info=files.p4info, routed=programs[name].routed)
                 for name, files in compiled.items()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from gradbed.common.errors import UserError
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.experiments.programs import Program
-from gradbed.switch.insight.coverage import FabricCoverage, Report
-from gradbed.switch.insight.fabric_trace import FabricTrace
+from gradbed.switch.insight.coverage import NetworkCoverage, Report
+from gradbed.switch.insight.network_trace import NetworkTrace
 from gradbed.switch.insight.recorder import Level, read_entries, switch_passes
 from gradbed.switch.insight.trace_text import trace_text
 
@@ -42,8 +42,8 @@ def watch_level(setup: NetworkSetup) -> Level | None:
     if setup.coverage and setup.trace is not None:
         raise UserError("--trace: coverage and a trace are two runs")
     if setup.coverage:
-        return FabricCoverage.level
-    return None if setup.trace is None else FabricTrace.level
+        return NetworkCoverage.level
+    return None if setup.trace is None else NetworkTrace.level
 
 
 class PacketWatch:
@@ -56,8 +56,8 @@ class PacketWatch:
         )
         self._topology = setup.topology
         self._programs = programs
-        self._coverage = FabricCoverage(programs, folders) if setup.coverage else None
-        self._trace = None if setup.trace is None else FabricTrace(programs, folders, setup.trace)
+        self._coverage = NetworkCoverage(programs, folders) if setup.coverage else None
+        self._trace = None if setup.trace is None else NetworkTrace(programs, folders, setup.trace)
 
     def see(self, words: Sequence[int], devices: Mapping[int, int]) -> None:
         """devices: device ids by the addresses of their states."""

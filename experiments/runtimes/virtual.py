@@ -21,8 +21,8 @@ from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.planning.plan import Plan
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.switches import unrouted_programs
-from gradbed.emulation.switches.fabric_layout import fabric_config, interface_name
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.emulation.backend import VirtualBackend
+from gradbed.emulation.layout import interface_name, network_config
 from gradbed.experiments.configuration.faults import ControllerRestart
 from gradbed.experiments.programs import Program
 from gradbed.experiments.runtimes.agents import Agents
@@ -33,7 +33,7 @@ from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from gradbed.switch.codegen import build_program
 from gradbed.switch.insight.recorder import InstrumentedProgram, as_words, build_instrumented, recording
-from gradbed.switch.virtual import HostInterface, Message, VirtualFabric
+from gradbed.switch.virtual import HostInterface, Message, SimulatedNetwork
 
 if TYPE_CHECKING:
     from typing import Self
@@ -59,19 +59,19 @@ class VirtualRuntime(Runtime):
         self._watching = ExitStack()
         self._watch: PacketWatch | None = None
         build = build_program if self._level is None else build_instrumented
-        self._switches = VirtualFabric(fabric_config(self.topology, "memory", task.seed, ()), build, task.threads)
+        self._switches = SimulatedNetwork(network_config(self.topology, "memory", task.seed, ()), build, task.threads)
         if task.threads > 1:
             self._switches.expect_no_messages()
         self.clock = VirtualClock(self._switches)
         self.clock.on_message = self._take_message
-        self.fabric = VirtualSwitches(self.topology, self._switches, self.clock)
+        self.backend = VirtualBackend(self.topology, self._switches, self.clock)
         self.pipelines = pipelines_of(setup, task.configuration.program)
         self._programs = {name: program.name for name, program in programs.items()}
         restarts = any(isinstance(fault, ControllerRestart) for fault in task.configuration.faults)
         self._journal = Journal(task.folder / "controller.journal.json") if restarts else None
         self.southbound, self._controller = self._make_controller()
         self.interfaces = self._open_interfaces()
-        self._agents = Agents(
+        self.agents = Agents(
             task.folder,
             _Hosts(self),
             launcher=VirtualLauncher(self.clock, self.interfaces, task.compute_times),
@@ -143,7 +143,7 @@ class VirtualRuntime(Runtime):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._agents.__exit__(kind, error, trace)
+        self.agents.__exit__(kind, error, trace)
         self._switches.after_running.clear()
         self._watching.close()
         self._switches.close()
@@ -174,7 +174,7 @@ class VirtualRuntime(Runtime):
     # Agents.
 
     def event(self) -> Mapping[str, Any]:
-        return self._agents.event()
+        return self.agents.event()
 
     def stop_agents(self) -> dict[tuple[int, str], dict[str, Any]]:
         found = super().stop_agents()
@@ -188,8 +188,8 @@ class VirtualRuntime(Runtime):
         self._switches.after_running.append(hook)
 
     def restart_agent(self, job: int, name: str) -> None:
-        self._agents.launch([self._agents.started(job, name)])
-        self._agents.begin()
+        self.agents.launch([self.agents.started(job, name)])
+        self.agents.begin()
 
     def coverage(self) -> list[CoverageReport]:
         if self._watch is None:

@@ -38,7 +38,7 @@ class RealSession(NetworkSession):
         self, runtime: RealRuntime, setup: NetworkSetup, southbound: P4RuntimeSouthbound, stack: ExitStack
     ) -> None:
         pipelines = pipelines_of(setup, runtime.by)
-        super().__init__(setup.topology, runtime.fabric, southbound, pipelines, plan_of(setup))
+        super().__init__(setup.topology, runtime.backend, southbound, pipelines, plan_of(setup))
         southbound.start(self._plan)
         southbound.wait_ready(READY_TIMEOUT_S)
         self._runtime = runtime
@@ -118,7 +118,7 @@ def open_session(system: CustomProgramSystem, task: TrialTask[Any]) -> Iterator[
     setup = replace(system.network(task), hand_over=True)
     with ExitStack() as stack:
         runtime = stack.enter_context(RealRuntime(system, setup, task))
-        thrift = runtime.fabric.thrift_ports()
+        thrift = runtime.backend.thrift_ports()
         targets = {
             name: Target(target["address"], target["device_id"], thrift.get(name))
             for name, target in runtime.targets().items()

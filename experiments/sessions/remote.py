@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,23 +20,19 @@ STOP_TIMEOUT_S = 20.0
 
 
 class RemoteSession:
-    """Has the methods of NetworkSession; each call is carried out by the other process."""
+    """The other process, which carries out calls of NetworkSession's methods, and of its backend's."""
 
     def __init__(self, connection: Connection, process: subprocess.Popen[bytes], log: Path) -> None:
         self._connection, self._process, self._log = connection, process, log
 
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        if verb.startswith("_"):
-            raise AttributeError(verb)
-        return lambda *arguments: self._ask((verb, arguments))
-
-    def _ask(self, question: Any) -> Any:
+    def ask(self, question: Any) -> Any:
+        """Return the answer to a question: first the order, then calls (verb, arguments, named arguments)."""
         try:
             self._connection.send(question)
-            said, answer = self._connection.recv()
+            outcome, answer = self._connection.recv()
         except (EOFError, OSError):
             raise self._death() from None
-        if said == "refused":
+        if outcome == "refused":
             raise UserError(answer)
         return answer
 
@@ -46,6 +42,21 @@ class RemoteSession:
         if status == 2 and words:
             return UserError(words.splitlines()[-1].removeprefix("gradbed: "))
         return process_lost("process of the network", ended(status), self._log)
+
+
+class _RemoteVerb:
+    """An attribute of the session in the other process: a method to be called, or an object that has some."""
+
+    def __init__(self, session: RemoteSession, *path: str) -> None:
+        self._session, self._path = session, path
+
+    def __getattr__(self, name: str) -> _RemoteVerb:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _RemoteVerb(self._session, *self._path, name)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._session.ask((".".join(self._path), arguments, named))
 
 
 @contextmanager
@@ -69,8 +80,8 @@ def open_session(order: Mapping[str, Any]) -> Iterator[NetworkSession]:
             )
         try:
             remote = RemoteSession(connection, process, log)
-            remote._ask(dict(order))
-            yield cast(NetworkSession, remote)
+            remote.ask(dict(order))
+            yield cast(NetworkSession, _RemoteVerb(remote))
         finally:
             connection.close()
             try:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ def _serve(connection: Connection, order: Mapping[str, Any], folder: Path) -> in
         with open_session(*task_of(order, folder)) as session:
             connection.send(("done", None))
             while True:
-                verb, arguments = connection.recv()
+                verb, arguments, named = connection.recv()
                 try:
-                    connection.send(("done", getattr(session, verb)(*arguments)))
+                    connection.send(("done", attrgetter(verb)(session)(*arguments, **named)))
                 except UserError as error:
                     connection.send(("refused", str(error)))
     except EOFError:

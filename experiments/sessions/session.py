@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from gradbed.controller.planning.plan import DefaultAction, Lpm, Match, Plan, Ra
 from gradbed.controller.planning.routing import Routes, shortest_routes
 from gradbed.controller.southbound.interface import Message, Southbound, SouthboundError, SwitchStatus
 from gradbed.controller.southbound.p4runtime.schema import Pipeline, ProgramSchema
-from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.backend import NetworkBackend
 from gradbed.experiments.custom_program import CustomProgram, CustomProgramConfiguration, CustomProgramSystem
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
@@ -196,19 +195,23 @@ def plan_of(setup: NetworkSetup) -> Plan:
 
 
 class NetworkSession(ABC):
-    """A network that is up, and whose only controller is the caller. UserError for what cannot be done."""
+    """A network that is up, and whose only controller is the caller.
+
+    What is asked of links goes to its `backend`. Methods raise UserError for what cannot be done.
+    """
 
     def __init__(
         self,
         topology: Topology,
-        fabric: Fabric,
+        backend: NetworkBackend,
         southbound: Southbound,
         pipelines: Mapping[str, Pipeline],
         plan: Plan,
     ) -> None:
         """plan: what switches hold now. pipelines: by the names of programs."""
         self._topology = topology
-        self._fabric = fabric
+        self.backend = backend
+        """Its switches and links."""
         self._southbound = southbound
         schemas = {name: pipeline.schema for name, pipeline in pipelines.items()}
         self._plan = Plan(
@@ -288,22 +291,6 @@ class NetworkSession(ABC):
             raise UserError(str(error)) from None
         self._plan = whole
 
-    # ---- Links ----
-
-    def set_link_up(self, a: str, b: str, up: bool) -> None:
-        self._fabric.set_link_up(a, b, up)
-
-    def change_link(self, a: str, b: str, fields: Mapping[str, Any]) -> None:
-        """Change fields of a link's model (gradbed.topo.link.LinkModel)."""
-        self._fabric.change_link(a, b, **fields)
-
-    def link_model(self, a: str, b: str) -> dict[str, Any]:
-        return asdict(self._fabric.link_model(a, b))
-
-    def link_statistics(self) -> list[dict[str, Any]]:
-        """Return a row for each link direction."""
-        return [asdict(row) for row in self._fabric.link_statistics()]
-
     # ---- Hosts and time ----
 
     @abstractmethod
@@ -320,10 +307,6 @@ class NetworkSession(ABC):
     @abstractmethod
     def wait(self, duration_us: int) -> None:
         """Let time advance."""
-
-    def settle(self, timeout_s: float) -> bool:
-        """Let time advance until no packet is in flight; return False if some still are."""
-        return self._fabric.quiesce(timeout_s)
 
     @abstractmethod
     def now_us(self) -> int: ...

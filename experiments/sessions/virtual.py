@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.switches.fabric_layout import interface_name
+from gradbed.emulation.layout import interface_name
 from gradbed.experiments.custom_program import CustomProgramSystem
 from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.sessions.session import NetworkSession, ReceivedFrame, plan_of, task_of
@@ -24,7 +24,7 @@ class VirtualSession(NetworkSession):
     """A session on the virtual clock, made by `open_session`."""
 
     def __init__(self, runtime: VirtualRuntime, setup: NetworkSetup) -> None:
-        super().__init__(setup.topology, runtime.fabric, runtime.southbound, runtime.pipelines, plan_of(setup))
+        super().__init__(setup.topology, runtime.backend, runtime.southbound, runtime.pipelines, plan_of(setup))
         self._clock = runtime.clock
         self._interfaces = _by_host(setup.topology, runtime.interfaces)
         self._received: dict[str, list[ReceivedFrame]] = {host: [] for host in self._interfaces}

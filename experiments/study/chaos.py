@@ -18,7 +18,7 @@ from rich.console import Console
 
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
-from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+from gradbed.emulation.switches.open_vswitch import require_open_vswitch
 from gradbed.experiments.plotting.style import COLOURS, MARKERS, figure, save
 from gradbed.experiments.results.run_folder import RunFolder, TrialRecord
 from gradbed.experiments.results.study_results import load_results

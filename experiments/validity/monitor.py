@@ -23,7 +23,7 @@ from gradbed.experiments.validity.verdict import ValidityMeasures, ValidityRepor
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from gradbed.emulation.fabric import Fabric
+    from gradbed.emulation.backend import NetworkBackend
 
 SAMPLE_INTERVAL_S = 0.2
 """Processes of a run may end before it does; what they used is known up to the last sample."""
@@ -48,8 +48,8 @@ class MonitorReading:
     rates_bps: Mapping[frozenset[str], int | None] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, fabric: Fabric) -> MonitorReading:
-        return cls(fabric.link_statistics(), fabric.data_plane_statistics(), fabric.changed_rates_bps())
+    def read(cls, backend: NetworkBackend) -> MonitorReading:
+        return cls(backend.link_statistics(), backend.data_plane_statistics(), backend.changed_rates_bps())
 
 
 class RealtimeMonitor:

@@ -41,7 +41,7 @@ def machine_times(stat: Path = Path("/proc/stat")) -> MachineTimes:
 PROC = Path("/proc")
 
 ROLES: Mapping[str, bytes] = {
-    "fabric": b"gradbed.switch.fabric",
+    "switches": b"gradbed.switch.switch_process",
     "bmv2": b"simple_switch",
     "legacy": b"ovs-vswitchd",
     "agents": b"gradbed.hosts.agents",
@@ -52,7 +52,7 @@ ROLES: Mapping[str, bytes] = {
 DATA_PLANE = "data plane"
 """What switch/runtime/engine/engine.c calls its thread."""
 
-SWITCH_ROLES = frozenset({"fabric", "bmv2", "legacy"})
+SWITCH_ROLES = frozenset({"switches", "bmv2", "legacy"})
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,14 @@ def folders_of_threads(process: str) -> list[str]:
 
 
 def thread_role(role: str, task: str) -> str:
-    """Of the fabric's threads one moves packets; what the others wait for keeps no packet waiting."""
-    if role != "fabric":
+    """Return the role of a thread.
+
+    Of the switch process's threads one moves packets; what the others wait for keeps no packet waiting.
+    """
+    if role != "switches":
         return role
     try:
-        return role if _contents(task, "comm").strip() == DATA_PLANE.encode() else "fabric control"
+        return role if _contents(task, "comm").strip() == DATA_PLANE.encode() else "switch control"
     except OSError:
         return role
 
@@ -148,7 +151,7 @@ def raise_priorities(proc: Path = PROC) -> None:
         for thread in folders_of_threads(process):
             tid = int(os.path.basename(thread))
             with contextlib.suppress(OSError):
-                if thread_role(role, thread) == "fabric":
+                if thread_role(role, thread) == "switches":
                     policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
                     os.sched_setscheduler(tid, policy, os.sched_param(REAL_TIME_PRIORITY))
                 else:

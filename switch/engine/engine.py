@@ -7,7 +7,7 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from gradbed.switch.engine.statistics import (
     LinkClasses,
     LinkStatistics,
     Patterns,
+    PortNumber,
     pattern_structs,
 )
 from gradbed.topo.link import LinkModel
@@ -239,7 +240,7 @@ class Engine(EngineHandle, Closing):
         _raise_unless_done(code, f"port {port} of switch {device_id}")
 
     def set_link(
-        self, device_id: int, port: int, link: LinkModel, directions: Collection[Direction] = ("in", "out")
+        self, device_id: int, port: PortNumber, link: LinkModel, directions: Sequence[Direction] = ("in", "out")
     ) -> None:
         """Change rate, delay, loss, queues of a port's directions from now on.
 
@@ -254,7 +255,7 @@ class Engine(EngineHandle, Closing):
                 raise UserError(f"port {port} of switch {name} has no direction {direction!r} to be changed")
             _raise_unless_done(code, f"port {port} of switch {device_id}")
 
-    def set_link_up(self, device_id: int, port: int, up: bool) -> None:
+    def set_link_up(self, device_id: int, port: PortNumber, up: bool) -> None:
         """Cut the link at a port, or mend it: the ports at both ends go down, and what is sent on it is lost.
 
         Members of action selectors that watch such a port are left out meanwhile.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import abi
 
 Direction = Literal["in", "out"]
 """Of a port: what arrives at the switch, or what leaves it."""
+PortNumber = Annotated[int, Field(ge=0, le=511)]
+"""A port of v1model: nine bits."""
 
 
 @dataclass(frozen=True)

@@ -330,7 +330,7 @@ def _lines(items: dict[str, list[CoverageItem]]) -> dict[str, dict[int, CoveredL
 # ---- A whole network ----
 
 
-class FabricCoverage:
+class NetworkCoverage:
     """Coverage of switches whose programs are built so that they report (gradbed.switch.insight.recorder)."""
 
     level = Level.POINTS

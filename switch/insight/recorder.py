@@ -122,10 +122,10 @@ def recording(level: Level) -> Iterator[Recorder]:
         recorder.close()
 
 
-# ---- Fabrics whose data plane is a thread of its own ----
+# ---- Networks whose data plane is a thread of its own ----
 
 
-class FabricRecorder:
+class NetworkRecorder:
     """The recorder of an engine that does not run yet; closed after it."""
 
     def __init__(self, engine: Engine, devices: Mapping[int, EngineDevice], level: Level) -> None:
@@ -187,7 +187,7 @@ class TraceRecording:
 
 
 def read_recording(file: Path, written: Mapping[str, Any]) -> TraceRecording:
-    """Read a file; `written` is what FabricRecorder.write returned."""
+    """Read a file; `written` is what NetworkRecorder.write returned."""
     every, at = as_words(file.read_bytes()), 0
     parts, entries = [], {}
     for part in written["parts"]:

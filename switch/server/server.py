@@ -121,7 +121,7 @@ _OPTIONS = (
     # Device configs run to megabytes.
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", -1),
-    # A controller of a fabric sends requests to hundreds of devices at once; by default 1,000 may wait.
+    # A controller of a data center sends requests to hundreds of devices at once; by default 1,000 may wait.
     ("grpc.server.max_pending_requests", 100_000),
     ("grpc.server.max_pending_requests_hard_limit", 200_000),
 )

@@ -108,7 +108,7 @@ def build_pipeline(info: Any, device_config: bytes, build: Build) -> ForwardingP
 
 
 class Pipelines:
-    """Pipelines by their content, so that a fabric of equal switches verifies and compiles its program once.
+    """Pipelines by their content, so that equal switches verify and compile their program once.
 
     Used from one thread. The work is done there, or in an executor, so that the thread can go on.
     """

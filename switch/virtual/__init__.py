@@ -1,6 +1,6 @@
-"""A fabric on the virtual clock: the data plane, its hosts' interfaces and P4Runtime in one process, without root."""
+"""Simulated networks: data plane, hosts' interfaces and P4Runtime on the virtual clock, in one process."""
 
-from gradbed.switch.virtual.fabric import Message, Stop, VirtualFabric
+from gradbed.switch.virtual.network import Message, SimulatedNetwork, Stop
 from gradbed.switch.virtual.ports import Generator, HostInterface, SinkStatistics
 
-__all__ = ["Generator", "HostInterface", "Message", "SinkStatistics", "Stop", "VirtualFabric"]
+__all__ = ["Generator", "HostInterface", "Message", "SimulatedNetwork", "SinkStatistics", "Stop"]

@@ -25,8 +25,7 @@ _FIRST_FRAME_BYTES = 2048
 
 
 class HostInterface:
-    """The host's end of a switch port, which sends and receives as raw sockets of hosts do. VirtualFabric.interface
-    makes it.
+    """The host's end of a switch port, made by SimulatedNetwork.interface; sends and receives as raw sockets do.
 
     `receive_coalescing_us`: how long after the first frame of a batch the host is notified (rx-usecs of ethtool(8)).
     """

@@ -19,7 +19,7 @@ def route_everything(network: EmulatedNetwork) -> None:
     """Push the program to all switches, with a route to every host along one shortest path."""
     config = pipeline_of(ROOT / "p4src" / "router.p4")
     for switch in network.topology.switches:
-        client = Client(network.fabric.control_address(switch.name), switch.number)
+        client = Client(network.backend.control_address(switch.name), switch.number)
         stream = client.become_primary()
         client.push(pipeline=config)
         client.write(*((INSERT, each) for each in _entries(network.topology, switch, ids(config.p4info))))

@@ -23,7 +23,7 @@ from gradbed.controller.planning.plan import Lpm, Plan, SwitchPlan, TableEntry
 from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
-from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
+from gradbed.emulation.switches.gradbed_switches import SwitchProcess, switch_process_command
 from gradbed.emulation.veth import VethPair, create_pairs
 from gradbed.switch.p4lang.p4c import find_p4c
 from gradbed.switch.program_cache import compiled_files
@@ -192,12 +192,12 @@ def serve_gradbed(ports: int, folder: Path, name: str = "s1") -> Iterator[str]:
             }
         )
     )
-    fabric = FabricProcess(fabric_command(config), folder / f"{name}.log")
+    process = SwitchProcess(switch_process_command(config), folder / f"{name}.log")
     try:
-        fabric.wait_ready()
-        yield f"127.0.0.1:{fabric.grpc_ports[0]}"
+        process.wait_ready()
+        yield f"127.0.0.1:{process.grpc_ports[0]}"
     finally:
-        fabric.stop()
+        process.stop()
 
 
 @contextlib.contextmanager

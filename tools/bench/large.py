@@ -178,7 +178,7 @@ def _virtual(k: int, folder: Path) -> Large:
             partners = permutation(list(interfaces), draw)
             for sender, receiver in partners.items():
                 interfaces[sender].send(frame(topology, sender, receiver)[None, :])
-            runtime.fabric.quiesce(QUIET_S)
+            runtime.backend.quiesce(QUIET_S)
             wanted |= set(partners.items())
         wanted &= connected(topology)
     usage = resource.getrusage(resource.RUSAGE_SELF)

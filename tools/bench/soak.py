@@ -51,7 +51,7 @@ TOPOLOGY, LANES, SLOTS = "leaf-spine:2,2,3", 64, 512
 SCALE = Scale(0.2)
 MODULES = {
     "gradbed.controller.app": "controller",
-    "gradbed.switch.fabric": "fabric",
+    "gradbed.switch.switch_process": "switches",
     "gradbed.hosts.agents.kernel.launcher": "launcher",
 }
 OWN = "experiment"
@@ -137,7 +137,7 @@ class Switches:
             switch.name: (
                 switch.number,
                 p4r_grpc.P4RuntimeStub(
-                    stack.enter_context(grpc.insecure_channel(runtime.fabric.control_address(switch.name)))
+                    stack.enter_context(grpc.insecure_channel(runtime.backend.control_address(switch.name)))
                 ),
             )
             for switch in runtime.topology.switches

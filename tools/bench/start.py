@@ -110,7 +110,7 @@ def _in_sandbox(topology: str, folder: Path, found: Path) -> int:
     (phase,) = trial.phases
     with RealRuntime(system, trial.network, TrialTask(configuration, 1, Scale(), folder)) as runtime:
         up_s = time.monotonic()
-        runtime.start_agents(phase.agents([runtime.add_job(request) for request in phase.own_requests]))
+        runtime.agents.start(phase.agents([runtime.add_job(request) for request in phase.own_requests]))
         ready_s = time.monotonic()
     found.write_text(json.dumps(asdict(BringUp(up_s - start_s, ready_s - up_s))))
     return 0

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class LocalSwitches(Protocol):
-    """Switches of this process by device id (gradbed.switch.virtual.VirtualFabric)."""
+    """Switches of this process by device id (gradbed.switch.virtual.SimulatedNetwork)."""
 
     def set_pipeline(self, device_id: int, config: Any) -> None: ...
 

@@ -27,7 +27,7 @@ class Stop(Protocol):
 
 
 class SimulatedNetwork(Protocol):
-    """Links, and what is between them; such as gradbed.switch.virtual.VirtualFabric."""
+    """Links, and what is between them; such as gradbed.switch.virtual.SimulatedNetwork."""
 
     @property
     def now_ns(self) -> int:

@@ -22,8 +22,8 @@ _OPTIONS = (
     Option(("--json", "--pre"), "value", ignored="the switch knows"),
 )
 _NOT_OFFERED = {
-    "set_queue_depth": "give links queue_packets, or start the switch in a fabric (docs/drop-in.md)",
-    "set_queue_rate": "give links rate_bps, or start the switch in a fabric (docs/drop-in.md)",
+    "set_queue_depth": "give links queue_packets, or start a switch process (docs/drop-in.md)",
+    "set_queue_rate": "give links rate_bps, or start a switch process (docs/drop-in.md)",
     "load_new_config_file": "push the program by P4Runtime",
     "swap_configs": "push the program by P4Runtime",
     "reset_state": "push the program once more by P4Runtime",

@@ -18,7 +18,7 @@ import pytest
 from gradbed.common.json_lines import own_program
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.experiments.study.running.distributed import LOCAL
-from gradbed.switch.fabric_config import FabricConfig
+from gradbed.switch.engine_network import NetworkConfig
 from gradbed.topo.generators import star
 from gradbed.topo.link import LinkModel
 from tests.command import ROOT
@@ -110,9 +110,9 @@ def test_the_stand_in_for_simple_switch_grpc(tmp_path: Path) -> None:
 
 
 def test_the_switches_process(tmp_path: Path) -> None:
-    config = tmp_path / "fabric.json"
-    config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
-    with program(*own_program("gradbed.switch.fabric", str(config)), says=r'"grpc_ports": \[(\d+)\]') as (
+    config = tmp_path / "switches.json"
+    config.write_text(NetworkConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
+    with program(*own_program("gradbed.switch.switch_process", str(config)), says=r'"grpc_ports": \[(\d+)\]') as (
         process,
         port,
     ):

@@ -33,7 +33,8 @@ def of_module(pid: int, module: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [("gradbed.switch.fabric", "fabric process"), ("gradbed.controller.app", "controller")]
+    ("module", "name"),
+    [("gradbed.switch.switch_process", "switch process"), ("gradbed.controller.app", "controller")],
 )
 def test_a_process_that_is_killed(module: str, name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRADBED_CACHE": str(tmp_path / "cache")}

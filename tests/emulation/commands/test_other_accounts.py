@@ -252,10 +252,10 @@ def test_another_account_sees_nothing_of_a_network_that_is_up(tmp_path: Path) ->
         port = int(up.wait_for("/docs").rpartition(":")[2].split("/")[0])
         up.wait_for("P4Runtime: unix:")
         folder = Path(up.wait_for("/p4runtime.sock"))
-        assert (folder / "fabric.json").exists()
+        assert (folder / "switches.json").exists()
         own = httpx.get(f"http://127.0.0.1:{port}/jobs", trust_env=False)
         answers = as_nobody(ASK_REST, port).splitlines()
-        seen = as_nobody(OPEN_FILES, folder, folder / "p4runtime.sock", folder / "fabric.json").splitlines()
+        seen = as_nobody(OPEN_FILES, folder, folder / "p4runtime.sock", folder / "switches.json").splitlines()
     finally:
         up.close()
     assert own.status_code == 200

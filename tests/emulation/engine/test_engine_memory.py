@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gradbed.switch.engine import Engine, LinkStatistics
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.engine_network import InterfaceConfig, NetworkConfig, SwitchConfig
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.link import LinkModel
 from tests.emulation.engine.test_engine_veth import Bench, make_bench
 from tests.unit.engine.instructed import instructed_program, pass_through
@@ -43,23 +43,23 @@ def over_veth(bench: Bench, link: LinkModel) -> tuple[list[bytes], list[LinkStat
 
 
 def over_memory(link: LinkModel) -> tuple[list[bytes], list[LinkStatistics]]:
-    config = FabricConfig(
+    config = NetworkConfig(
         switches=(SwitchConfig(device_id=1),),
         interfaces=tuple(
             InterfaceConfig(device_id=1, port=i, interface=f"s{i}", link=link, seed=SEED) for i in (1, 2)
         ),
     )
-    with VirtualFabric(config) as fabric:
-        fabric.devices[1].load(instructed_program())
-        hosts = [fabric.interface(1, port) for port in (1, 2)]
+    with SimulatedNetwork(config) as simulated:
+        simulated.devices[1].load(instructed_program())
+        hosts = [simulated.interface(1, port) for port in (1, 2)]
         for number in range(COUNT):
             hosts[0].send(np.frombuffer(sent(number), np.uint8)[None])
-        while not fabric.run_until(None).idle:
+        while not simulated.run_until(None).idle:
             pass
         buffer, lengths = hosts[1].receive()
         return [
             bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)
-        ], fabric.engine.link_statistics()
+        ], simulated.engine.link_statistics()
 
 
 def without_times(rows: list[LinkStatistics]) -> list[LinkStatistics]:

@@ -55,7 +55,7 @@ class KernelLine:
         self.lost = 0
 
     @property
-    def fabric(self) -> Any:
+    def simulated(self) -> Any:
         return SimpleNamespace(now_ns=time.monotonic_ns())
 
     def interface(self, host: int) -> KernelLine:

@@ -18,7 +18,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from gradbed.common.json_lines import own_program
-from gradbed.switch.fabric_config import FabricConfig
+from gradbed.switch.engine_network import NetworkConfig
 from tests.command import ROOT
 from tests.unit.controller import process as controllers
 from tests.unit.p4runtime.server.test_malformed import PREFACE, SETTINGS
@@ -77,10 +77,10 @@ def p4runtime_answers(port: int) -> None:
 
 
 def test_p4runtime(tmp_path: Path) -> None:
-    config = tmp_path / "fabric.json"
-    config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
+    config = tmp_path / "switches.json"
+    config.write_text(NetworkConfig(grpc_addresses=("127.0.0.1:0",), switches=()).model_dump_json())
     with subprocess.Popen(
-        own_program("gradbed.switch.fabric", str(config)),
+        own_program("gradbed.switch.switch_process", str(config)),
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -34,7 +34,7 @@ def test_a_host_behind_a_cut_link_reaches_nobody(tmp_path: Path, monkeypatch: py
     def run() -> int:
         with ExitStack() as stack:
             runtime = stack.enter_context(RealRuntime(system, setup, task))
-            runtime.fabric.set_link_up(link.a.node, link.b.node, False)
+            runtime.backend.set_link_up(link.a.node, link.b.node, False)
             sockets = {
                 host.name: stack.enter_context(
                     in_network_namespace(runtime.network.host_pid(host.name), large._socket)

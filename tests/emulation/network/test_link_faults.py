@@ -32,13 +32,13 @@ def ping(runtime: RealRuntime, wait_s: float) -> float | None:
 
 
 def losses(runtime: RealRuntime, a: str, b: str) -> int:
-    return sum(row.losses for row in runtime.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b))
+    return sum(row.losses for row in runtime.backend.link_statistics() if (row.from_node, row.to_node) == (a, b))
 
 
 @in_sandbox
 @pytest.mark.parametrize(("links", "legacy"), [("memory", "none"), ("veth", "none"), ("memory", "openflow")])
 def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Path) -> None:
-    from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+    from gradbed.emulation.switches.open_vswitch import require_open_vswitch
 
     if legacy == "openflow":
         try:
@@ -54,26 +54,26 @@ def test_links_are_cut_mended_and_changed(links: str, legacy: str, tmp_path: Pat
     system = AggregationSystem()
     task = TrialTask(AggregationConfiguration.model_validate(plain), 1, Scale(), tmp_path)
     with RealRuntime(system, system.trial(task).network, task) as runtime:
-        fabric = runtime.fabric
+        backend = runtime.backend
         assert ping(runtime, 20) is not None
         for a, b in pairwise(PATH):
             before = losses(runtime, a, b)
-            fabric.set_link_up(a, b, False)
+            backend.set_link_up(a, b, False)
             assert ping(runtime, 0.2) is None
-            fabric.set_link_up(a, b, True)
+            backend.set_link_up(a, b, True)
             assert losses(runtime, a, b) == before + 1
             assert ping(runtime, 20) is not None
 
-            fabric.change_link(a, b, delay_us=DELAY_US)
+            backend.change_link(a, b, delay_us=DELAY_US)
             round_trip_ms = ping(runtime, 20)
             assert round_trip_ms is not None and round_trip_ms >= 2 * DELAY_US / 1000
             # Fields that are not named stay; in both directions.
-            fabric.change_link(a, b, loss=0.999999)
+            backend.change_link(a, b, loss=0.999999)
             assert ping(runtime, 0.2) is None
             assert losses(runtime, a, b) + losses(runtime, b, a) == before + 2
-            fabric.change_link(a, b, loss=0.0)
+            backend.change_link(a, b, loss=0.0)
             again_ms = ping(runtime, 20)
             assert again_ms is not None and again_ms >= 2 * DELAY_US / 1000
-            fabric.change_link(a, b, delay_us=0)
+            backend.change_link(a, b, delay_us=0)
         with pytest.raises(UserError, match="no link between 'h1' and 'h2'"):
-            fabric.set_link_up("h1", "h2", False)
+            backend.set_link_up("h1", "h2", False)

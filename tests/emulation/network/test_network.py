@@ -18,7 +18,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.common.namespaces import in_network_namespace
-from gradbed.emulation.fabric import Fabric
+from gradbed.emulation.backend import NetworkBackend
 from gradbed.emulation.network import EmulatedNetwork
 from gradbed.emulation.statistics import DirectionStatistics
 from gradbed.topo.generators import fat_tree, star
@@ -31,16 +31,16 @@ PATIENCE_S = 20.0
 ETH_P_ALL = 3
 
 
-class BridgedStar(Fabric):
+class BridgedStar(NetworkBackend):
     """A back end whose only switch is a Linux bridge that is also the hosts' gateway."""
 
     def check(self) -> None: ...
 
     def add_nodes(self, net: Any, run_dir: Path) -> None:
-        from gradbed.emulation.nodes import FabricSwitch
+        from gradbed.emulation.nodes import EngineSwitch
 
         for switch in self.topology.switches:
-            net.addSwitch(switch.name, cls=FabricSwitch, number=switch.number)
+            net.addSwitch(switch.name, cls=EngineSwitch, number=switch.number)
 
     def start(self, run_dir: Path) -> None:
         from pyroute2 import IPRoute
@@ -73,7 +73,7 @@ class NoSwitches(BridgedStar):
 
 def network(topology: Topology, backend: type[BridgedStar] = NoSwitches, **options: Any) -> EmulatedNetwork:
     made = EmulatedNetwork(topology, **options)
-    made.fabric = runner = backend(topology)
+    made.backend = runner = backend(topology)
     made._runners = (runner,)
     return made
 
@@ -233,13 +233,13 @@ def test_mininet_commands_work_on_it() -> None:
         "h1-eth0<->e1-eth1 (OK OK)",
         "a1-eth2<->c1-eth1 (OK OK)",
         "<EmulatedHost h1: h1-eth0:10.0.0.2 pid=",
-        "<FabricSwitch c1: lo:127.0.0.1,c1-eth1:None,c1-eth2:None pid=",
+        "<EngineSwitch c1: lo:127.0.0.1,c1-eth1:None,c1-eth2:None pid=",
         "e1 lo:0 e1-eth1:1 e1-eth2:2",
         "inet 10.0.0.2/24",
         "hello there",
         "0x1002",
         "0x1003",
-        "c1-eth1 is in the memory of the fabric process and cannot be configured",
+        "c1-eth1 is in the memory of the switch process and cannot be configured",
         "0000000000000001",
     ):
         assert line in text, f"{line!r} is not in\n{text}"

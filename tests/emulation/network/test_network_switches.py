@@ -1,4 +1,4 @@
-"""Emulated networks with their real switches: the fabric process, and BMv2 where it is installed."""
+"""Emulated networks with their real switches: the switch process, and BMv2 where it is installed."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_a_fat_tree_of_p4_routers(links: str, tmp_path: Path) -> None:
         route_everything(net)
         for near, far, ip in (("h1", "h2", "10.0.0.3"), ("h1", "h3", "10.0.1.2"), ("h3", "h16", "10.3.1.3")):
             assert "3 received" in net.mininet[near].cmd(f"ping -c 3 -i 0.05 -W 5 {ip}"), f"{near} to {far}"
-        assert net.fabric.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
+        assert net.backend.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in net.backend.link_statistics()}
         assert set(rows) == {(a, b) for link in topology.links for a, b in _directions(link.a.node, link.b.node)}
         # 3 echoes each way between h1 and h2, and h1 and h3; 98 bytes each with its Ethernet header.
         assert (rows["h1", "e1"].packets, rows["h1", "e1"].bytes) == (6, 6 * 98)
@@ -53,8 +53,8 @@ def test_a_fat_tree_of_p4_routers(links: str, tmp_path: Path) -> None:
         assert sum(into_cores) == sum(out_of_cores) == 6
         assert not any(row.losses or row.duplicates or row.queue_drops for row in rows.values())
     assert os.listdir("/sys/class/net") == ["lo"]
-    assert not running("gradbed.switch.fabric")
-    assert (tmp_path / "fabric.json").is_file()
+    assert not running("gradbed.switch.switch_process")
+    assert (tmp_path / "switches.json").is_file()
 
 
 def _directions(a: str, b: str) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -76,8 +76,8 @@ def test_loss_and_duplication_are_those_asked_for_and_the_same_each_time(links: 
             for _ in range(500):
                 sender.send(frame)
                 time.sleep(0.0002)
-            assert net.fabric.quiesce()
-            rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
+            assert net.backend.quiesce()
+            rows = {(row.from_node, row.to_node): row for row in net.backend.link_statistics()}
             path = [rows["h1", "l1"], rows["l1", "s1"], rows["s1", "l2"], rows["l2", "h2"]]
             offered = 500
             for row in path:
@@ -120,7 +120,7 @@ def test_nothing_is_left_of_a_network_whose_run_is_ended(number: signal.Signals)
         assert process.stdout is not None
         run_dir = Path(process.stdout.readline().strip())
         inside = descendants(process.pid)
-        # The sandbox's three, the fabric, two hosts' shells.
+        # The sandbox's three, the switch process, two hosts' shells.
         assert len(inside) == 6
         assert len({os.readlink(f"/proc/{pid}/ns/net") for pid in inside}) == 3
         os.kill(process.pid, number)
@@ -148,21 +148,21 @@ def test_bmv2_routers_on_links_that_change(tmp_path: Path) -> None:
         assert "3 received" in ping
         least_ms = float(ping.rpartition("= ")[2].partition("/")[0])
         assert least_ms >= 2 * 4 * 5
-        assert net.fabric.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in net.fabric.link_statistics()}
+        assert net.backend.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in net.backend.link_statistics()}
         assert set(rows) == {(a, b) for link in topology.links for a, b in _directions(link.a.node, link.b.node)}
         for row in rows.values():
             assert (row.packets, row.bytes, row.queue_drops) == (3, 3 * 98, 0)
-        net.fabric.change_link("l1", "s1", duplicate=0.99, delay_us=0)
-        net.fabric.start_capture(tmp_path / "l1-s1.pcapng", select(topology, "l1-s1"))
+        net.backend.change_link("l1", "s1", duplicate=0.99, delay_us=0)
+        net.backend.start_capture(tmp_path / "l1-s1.pcapng", select(topology, "l1-s1"))
         assert "DUP!" in net.mininet["h1"].cmd("ping -c 2 -i 0.2 -W 5 10.0.1.2")
-        assert net.fabric.stop_capture(tmp_path / "l1-s1.pcapng") >= 4
-        net.fabric.change_link("l1", "s1", duplicate=0.0)
-        net.fabric.set_link_up("l2", "s1", False)
+        assert net.backend.stop_capture(tmp_path / "l1-s1.pcapng") >= 4
+        net.backend.change_link("l1", "s1", duplicate=0.0)
+        net.backend.set_link_up("l2", "s1", False)
         assert "0 received" in net.mininet["h1"].cmd("ping -c 1 -W 1 10.0.1.2")
-        net.fabric.set_link_up("l2", "s1", True)
+        net.backend.set_link_up("l2", "s1", True)
         assert "2 received" in net.mininet["h1"].cmd("ping -c 2 -i 0.2 -W 5 10.0.1.2")
-        (lost,) = (row for row in net.fabric.link_statistics() if (row.from_node, row.to_node) == ("s1", "l2"))
+        (lost,) = (row for row in net.backend.link_statistics() if (row.from_node, row.to_node) == ("s1", "l2"))
         assert lost.losses == 1
     assert os.listdir("/sys/class/net") == ["lo"]
     assert not running("simple_switch_grpc")

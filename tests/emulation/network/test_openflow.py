@@ -34,7 +34,7 @@ SERVER, WORKERS = "h1", ("h3", "h4", "h5", "h6")
 
 
 def require_open_vswitch() -> None:
-    from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+    from gradbed.emulation.switches.open_vswitch import require_open_vswitch
 
     try:
         require_open_vswitch()
@@ -137,7 +137,7 @@ def aggregate_once(runtime: Any) -> None:
         answer = frames.receive(name)
         assert answer[IP].dst == job["multicast"][0]["ip"]
         assert answer[Gradient].lanes == total[Gradient].lanes
-    assert network.fabric.quiesce()
+    assert network.backend.quiesce()
     assert all(frames.nothing_more(name) for name in (SERVER, *WORKERS))
     runtime.client.delete_job("aggregation", job["job"])
 
@@ -166,7 +166,7 @@ def check_forwarding(runtime: Any) -> None:
     checksum = arrived[IP].chksum
     del arrived[IP].chksum
     assert Ether(bytes(arrived))[IP].chksum == checksum
-    assert runtime.fabric.quiesce()
+    assert runtime.backend.quiesce()
     assert frames.nothing_more(target.name)
 
 
@@ -178,8 +178,8 @@ def counted_at(runtime: Any, switch: str, name: str) -> dict[int, tuple[int, int
 
 def check_counters(runtime: Any) -> None:
     """Legacy switches counted what the links carried."""
-    assert runtime.fabric.quiesce()
-    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in runtime.fabric.link_statistics()}
+    assert runtime.backend.quiesce()
+    rows = {(row.from_node, row.to_node): (row.packets, row.bytes) for row in runtime.backend.link_statistics()}
     assert set(rows) == {
         direction for link in TOPOLOGY.links for direction in ((link.a.node, link.b.node), (link.b.node, link.a.node))
     }
@@ -222,7 +222,7 @@ def answer_to_master(address: str, generation: int) -> tuple[int, int] | None:
 def check_restart(runtime: Any) -> None:
     bridge = runtime.network.mininet["l3"]
     before = bridge.dpctl("dump-flows", "--no-stats")
-    runtime.fabric.restart_switch("l3")
+    runtime.backend.restart_switch("l3")
     assert eventually(lambda: bridge.dpctl("dump-flows", "--no-stats") == before)
     assert eventually(lambda: all(switch["connected"] for switch in runtime.client.switches()))
     ping_everybody(runtime.network)
@@ -266,11 +266,11 @@ def test_two_programmable_switches_among_legacy_ones(legacy: str, tmp_path: Path
             runtime.restart_controller()
             ping_everybody(runtime.network)
             aggregate_once(runtime)
-            assert answer_to_master(runtime.fabric.control_address("l2"), generation=1) == STALE
+            assert answer_to_master(runtime.backend.control_address("l2"), generation=1) == STALE
             # So it does with a switch that comes back empty.
             check_restart(runtime)
     assert os.listdir("/sys/class/net") == ["lo"]
-    assert not running("ovs") and not running("gradbed.switch.fabric")
+    assert not running("ovs") and not running("gradbed.switch.switch_process")
 
 
 @in_sandbox
@@ -294,8 +294,8 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
         # then: three times would be a quarter less.
         round_trip_ms = float(answers.split("rtt min/avg/max/mdev = ")[1].split("/")[0])
         assert round_trip_ms >= 0.9 * 4 * (20 + 1042 * 8 / 1000)
-        assert network.fabric.quiesce()
-        rows = {(row.from_node, row.to_node): row for row in network.fabric.link_statistics()}
+        assert network.backend.quiesce()
+        rows = {(row.from_node, row.to_node): row for row in network.backend.link_statistics()}
         assert rows["h1", "s1"].packets == 21
         towards, back = rows["s1", "h2"], rows["h2", "s1"]
         assert towards.packets + towards.losses == 20 and 0 < towards.losses < 20
@@ -307,9 +307,9 @@ def test_links_of_legacy_switches_have_the_same_model(tmp_path: Path) -> None:
 @in_sandbox
 def test_without_open_vswitch_one_line_says_what_to_do(tmp_path: Path) -> None:
     from gradbed.emulation.network import EmulatedNetwork
-    from gradbed.emulation.switches import ovs_processes
+    from gradbed.emulation.switches import open_vswitch as open_vswitch
 
-    ovs_processes._SYSTEM_PATHS = str(tmp_path)
+    open_vswitch._SYSTEM_PATHS = str(tmp_path)
     kept = [path for path in os.environ["PATH"].split(os.pathsep) if not shutil.which("ovs-vsctl", path=path)]
     os.environ["PATH"] = os.pathsep.join(path for path in kept if not shutil.which("ovs-vswitchd", path=path))
     with pytest.raises(UserError, match=r"^Open vSwitch is not installed .*: .*--legacy p4`$") as refusal:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.switches.ovs_processes import require_open_vswitch
+from gradbed.emulation.switches.open_vswitch import require_open_vswitch
 from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 from tests.command import ROOT, gradbed
 from tests.command import rows as rows_of

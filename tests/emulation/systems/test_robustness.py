@@ -154,12 +154,12 @@ def test_a_link_that_is_cut_and_mended(tmp_path: Path) -> None:
 
     def counted(runtime: RealRuntime) -> tuple[int, int]:
         """Over the link, there."""
-        (row,) = [row for row in runtime.fabric.link_statistics() if (row.from_node, row.to_node) == ("l2", "s1")]
+        (row,) = [row for row in runtime.backend.link_statistics() if (row.from_node, row.to_node) == ("l2", "s1")]
         return row.packets, row.losses
 
     def cut(runtime: RealRuntime) -> None:
         seen["before"] = runtime.client.plan_text()
-        runtime.change_link("l2", "s2", loss=0.2, delay_us=300)
+        runtime.backend.change_link("l2", "s2", loss=0.2, delay_us=300)
         runtime.set_link_up("l2", "s1", False)
         seen["down"] = [{link["a"], link["b"]} for link in runtime.client.links() if not link["up"]]
         seen["plan"] = runtime.client.plan_text()

@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError
 
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 from tests.fuzz.parsers.target import ROOT, Target
 from tests.unit.controller.rest.test_rest_docs import AGGREGATION, description_of
 
@@ -33,27 +33,27 @@ def _config() -> p4r.ForwardingPipelineConfig:
 
 
 @functools.cache
-def _fabric() -> VirtualFabric:
+def _simulated() -> SimulatedNetwork:
     interfaces = tuple(InterfaceConfig(device_id=1, port=i, interface=f"s1-eth{i}") for i in (1, 2, 3))
-    return VirtualFabric(FabricConfig(switches=(SwitchConfig(device_id=1, name="s1"),), interfaces=interfaces))
+    return SimulatedNetwork(NetworkConfig(switches=(SwitchConfig(device_id=1, name="s1"),), interfaces=interfaces))
 
 
 def _ask(data: bytes) -> object:
     """On a switch with fresh state, whose packets then go on."""
     kind = _KINDS[data[0] % len(_KINDS)] if data else p4r.WriteRequest
     request = kind.FromString(data[1:])
-    fabric = _fabric()
-    fabric.set_pipeline(1, _config())
+    simulated = _simulated()
+    simulated.set_pipeline(1, _config())
     try:
         if kind is p4r.WriteRequest:
-            fabric.write(1, request.updates)
-            fabric.read(1, [update.entity for update in request.updates])
+            simulated.write(1, request.updates)
+            simulated.read(1, [update.entity for update in request.updates])
         elif kind is p4r.ReadRequest:
-            fabric.read(1, request.entities)
+            simulated.read(1, request.entities)
         elif kind is p4r.PacketOut:
-            fabric.packet_out(1, request)
+            simulated.packet_out(1, request)
         else:
-            fabric.acknowledge_digest(1, request.digest_id, request.list_id)
+            simulated.acknowledge_digest(1, request.digest_id, request.list_id)
     except BatchError as error:
         for outcome in filter(None, error.outcomes):
             assert outcome.code != StatusCode.INTERNAL, outcome
@@ -62,7 +62,7 @@ def _ask(data: bytes) -> object:
     except RequestError as error:
         assert error.code != StatusCode.INTERNAL, error
         raise
-    return fabric.run_until(fabric.now_ns + 1_000_000)
+    return simulated.run_until(simulated.now_ns + 1_000_000)
 
 
 def _requests() -> list[bytes]:

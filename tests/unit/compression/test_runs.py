@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.emulation.switches import gradbed_fabric
+from gradbed.emulation import backend
 from gradbed.experiments.systems.compression.phase import EXPONENT
 from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import TrainingSettings
@@ -75,9 +75,9 @@ def test_a_queue_that_nobody_tells_is_not_empty(monkeypatch: pytest.MonkeyPatch)
     }
     told = run(**sections).metrics["mean_queue"]
     assert isinstance(told, float)
-    known = gradbed_fabric.name_statistics
+    known = backend.name_statistics
     monkeypatch.setattr(
-        gradbed_fabric,
+        backend,
         "name_statistics",
         lambda *arguments: (replace(row, queued=None) for row in known(*arguments)),
     )

@@ -13,8 +13,8 @@ import pytest
 from gradbed.common import programs
 from gradbed.common.errors import UserError
 from gradbed.emulation import veth
-from gradbed.emulation.switches import ovs_processes, ovs_switches
-from gradbed.emulation.switches.ovs_switches import FIRST_PORT, OvsSwitches
+from gradbed.emulation.switches import open_vswitch as open_vswitch
+from gradbed.emulation.switches.open_vswitch import FIRST_PORT, OvsSwitches
 from gradbed.topo.generators import leaf_spine
 
 NOTHING = ["set", []]
@@ -44,7 +44,7 @@ made: list[FakeProcesses] = []
 def switches(monkeypatch: pytest.MonkeyPatch) -> Iterator[OvsSwitches]:
     """s1 and l2 of a leaf-spine, without daemons."""
     made.clear()
-    monkeypatch.setattr(ovs_switches, "OvsProcesses", FakeProcesses)
+    monkeypatch.setattr(open_vswitch, "OvsProcesses", FakeProcesses)
     monkeypatch.setattr(veth, "delete_interfaces", lambda names: None)
     yield OvsSwitches(leaf_spine(2, 2, 1), {"s1", "l2"})
 
@@ -110,13 +110,13 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         (tmp_path / name).write_text("")
         (tmp_path / name).chmod(0o755)
     with pytest.raises(UserError, match=r"^Open vSwitch is not installed \(no ovs-vswitchd\): .*--legacy p4`$"):
-        ovs_processes.require_open_vswitch()
+        open_vswitch.require_open_vswitch()
     (tmp_path / "ovs-vswitchd").write_text("")
     (tmp_path / "ovs-vswitchd").chmod(0o755)
-    monkeypatch.setattr(ovs_processes, "SCHEMAS", (str(tmp_path / "schema"),))
+    monkeypatch.setattr(open_vswitch, "SCHEMAS", (str(tmp_path / "schema"),))
     with pytest.raises(UserError, match=r"has no .*schema: .*--legacy p4"):
-        ovs_processes.require_open_vswitch()
+        open_vswitch.require_open_vswitch()
     (tmp_path / "schema").write_text("")
-    monkeypatch.setattr(ovs_processes, "TUN_DEVICE", tmp_path / "tun")
+    monkeypatch.setattr(open_vswitch, "TUN_DEVICE", tmp_path / "tun")
     with pytest.raises(UserError, match=r"needs .*tun: modprobe tun, or .*`--optical p4`.*`--legacy p4`$"):
-        ovs_processes.require_open_vswitch()
+        open_vswitch.require_open_vswitch()

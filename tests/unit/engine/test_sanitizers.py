@@ -67,7 +67,7 @@ def no_data_race_in_the_driver(driver: Path, *arguments: int) -> None:
 
 @pytest.mark.nightly
 def test_no_data_race_in_any_test_of_the_engine(tmp_path: Path) -> None:
-    """But those of the fabric's process, which would need the sanitizer, too."""
+    """But those of the switch process, which would need the sanitizer, too."""
     options = ("-m", "not nightly", "-k", "not the_process", f"--ignore={__file__}")
     no_data_race(tmp_path, [Path(__file__).parent], [], options)
 

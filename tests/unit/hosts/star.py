@@ -11,12 +11,12 @@ from gradbed.hosts.agents.virtual.clock import VirtualClock
 from gradbed.hosts.agents.virtual.launcher import VirtualLauncher
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.engine_network import InterfaceConfig, NetworkConfig, SwitchConfig
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.link import LinkModel
 
 LINK = LinkModel(delay_us=100)
-_opened: list[VirtualFabric] = []
+_opened: list[SimulatedNetwork] = []
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def _program() -> BuiltProgram:
     return build_program(compile_p4(Path(__file__).with_name("star.p4")).json)
 
 
-class Star(VirtualFabric):
+class Star(SimulatedNetwork):
     """Hosts h1, h2, ... at the ports of these numbers (star.p4); `nics` by the names of their interfaces.
 
     forwards: whether the switch has a program, without which it drops everything.
@@ -35,7 +35,7 @@ class Star(VirtualFabric):
         interfaces = [
             InterfaceConfig(device_id=1, port=port, interface=f"s1-eth{port}", link=link, seed=port) for port in ports
         ]
-        super().__init__(FabricConfig(switches=(SwitchConfig(device_id=1),), interfaces=tuple(interfaces)))
+        super().__init__(NetworkConfig(switches=(SwitchConfig(device_id=1),), interfaces=tuple(interfaces)))
         _opened.append(self)
         self.nics = {f"h{port}-eth0": self.interface(1, port) for port in ports}
         if forwards:

@@ -16,9 +16,9 @@ from gradbed.controller.core.controller import Controller
 from gradbed.controller.core.service import ServiceConfig, load_services
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.experiments.programs import Program
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.optical_electrical import HYBRID, optical_electrical, with_circuits, with_wavelengths
@@ -50,7 +50,7 @@ class Interconnect:
             topology = with_wavelengths(topology)
         self.n = n
         self.topology: Topology = topology
-        self.fabric = VirtualFabric(fabric_config(topology, "memory", seed, ()))
+        self.simulated = SimulatedNetwork(network_config(topology, "memory", seed, ()))
         programs = {
             "interconnect": Program.own("interconnect"),
             "optical": Program.own("optical", UNITS=n, CHANNELS=int(channels and circuits is None)),
@@ -58,7 +58,7 @@ class Interconnect:
         files = {name: program.compiled() for name, program in programs.items()}
         pipelines = {name: Pipeline.load(name, each.json, each.p4info) for name, each in files.items()}
         device_ids = {switch.name: switch.number for switch in topology.switches}
-        self.southbound = LocalSouthbound(self.fabric, device_ids, pipelines)
+        self.southbound = LocalSouthbound(self.simulated, device_ids, pipelines)
         service = ServiceConfig(
             name="interconnect",
             service="gradbed.controller.systems.interconnect.service:InterconnectService",
@@ -77,7 +77,7 @@ class Interconnect:
         for host in topology.hosts:
             edge = topology.attachment(host.name)
             port = topology.port(edge.name, host.name)
-            self.interfaces[host.name] = self.fabric.interface(edge.number, port)
+            self.interfaces[host.name] = self.simulated.interface(edge.number, port)
 
     def __enter__(self) -> Interconnect:
         return self
@@ -85,7 +85,7 @@ class Interconnect:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.fabric.close()
+        self.simulated.close()
 
     @property
     def hosts(self) -> list[str]:
@@ -100,7 +100,7 @@ class Interconnect:
     def settle(self, until_us: int | None = None) -> None:
         """Until nothing is on its way, or it is that time."""
         until_ns = None if until_us is None else 1000 * until_us
-        while not (stop := self.fabric.run_until(until_ns)).idle and stop.time_ns != until_ns:
+        while not (stop := self.simulated.run_until(until_ns)).idle and stop.time_ns != until_ns:
             pass
 
     def received(self, host: str) -> list[bytes]:
@@ -116,9 +116,9 @@ class Interconnect:
         """Packets of every direction between switches."""
         from dataclasses import asdict
 
-        from gradbed.emulation.switches.fabric_layout import name_statistics
+        from gradbed.emulation.layout import name_statistics
 
-        rows = name_statistics(self.topology, "memory", map(asdict, self.fabric.engine.link_statistics()))
+        rows = name_statistics(self.topology, "memory", map(asdict, self.simulated.engine.link_statistics()))
         return Counter({(row.from_node, row.to_node): row.packets for row in rows})
 
     def counter(self, switch: str, name: str) -> dict[int, int]:

@@ -16,7 +16,7 @@ NO_WAY = 4
 def cut(network: Interconnect, links: Sequence[tuple[str, str]], *, told: bool) -> None:
     """told: whether the controller is there to hear of it."""
     for a, b in links:
-        network.fabric.engine.set_link_up(network.topology.switch(a).number, network.topology.port(a, b), False)
+        network.simulated.engine.set_link_up(network.topology.switch(a).number, network.topology.port(a, b), False)
     if told:
         for a, b in links:
             network.controller.link_changed(a, b, up=False)
@@ -78,7 +78,7 @@ def test_nothing_is_lost_as_long_as_there_is_a_path(links: list[tuple[str, str]]
         assert lost(network) == 0
         for link in links:
             a, b = link
-            network.fabric.engine.set_link_up(network.topology.switch(a).number, network.topology.port(a, b), True)
+            network.simulated.engine.set_link_up(network.topology.switch(a).number, network.topology.port(a, b), True)
             network.controller.link_changed(a, b, up=True)
         assert lost(network) == 0
 

@@ -86,8 +86,8 @@ def test_a_flowlet_keeps_its_way_and_a_pause_ends_it() -> None:
             before = network.carried()
             for _ in range(4):
                 network.send("h1", ["h5"])
-                network.settle(until_us=network.fabric.now_ns // 1000 + 500)
+                network.settle(until_us=network.simulated.now_ns // 1000 + 500)
             taken = network.carried() - before
             planes.append((taken["m0_0", "a0"], taken["m0_0", "a2"]))
-            network.settle(until_us=network.fabric.now_ns // 1000 + 5000)
+            network.settle(until_us=network.simulated.now_ns // 1000 + 5000)
         assert set(planes) == {(4, 0), (0, 4)}

@@ -43,7 +43,7 @@ def test_a_store_never_answers_with_another_jobs_content() -> None:
             router.controller.delete_job("ndn", job.number)
             assert router.exchange(4, probe) == {4: [content]}
             if nonce == 1:
-                router.fabric.restart_switch(1)
+                router.simulated.restart_switch(1)
                 router.southbound.restore("s1")
                 # Nothing is kept, and nobody publishes: a Nack (the packet type of NDNLPv2's LpPacket).
                 [answer] = router.exchange(4, probe)[4]

@@ -66,7 +66,7 @@ def run_sampled(
     traffic = plan_traffic(section, topology, scale, seed)
     switches = {switch.name: FORWARD for switch in topology.switches}
     with VirtualRuntime(BareSystem(), NetworkSetup(topology, switches, NoSettings()), task) as runtime:
-        runtime.start_agents(traffic.specs)
+        runtime.agents.start(traffic.specs)
         runtime.begin()
         sampler = Sampler(runtime, order or SampleOrder(1), scale)
         if order is not None:
@@ -75,5 +75,5 @@ def run_sampled(
         while sent < len(traffic.specs):
             sent += runtime.event()["event"] == "sent"
         runtime.cancel_calls()
-        assert runtime.fabric.quiesce(3600.0)
+        assert runtime.backend.quiesce(3600.0)
         return TrafficResults.of(traffic, runtime.stop_agents()), sampler.rows()

@@ -18,7 +18,7 @@ from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import algorithms
-from gradbed.switch.virtual import Stop, VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork, Stop
 
 KINDS = ("fat-tree:4", "leaf-spine:2,3,3", "torus:3,2,2", "dragonfly:2,4,2")
 AFTER_EVENTS, FEWEST_EVENTS = 3, 0
@@ -30,19 +30,19 @@ class Windows:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.begun = False
-        expect_no_messages, run_until = VirtualFabric.expect_no_messages, VirtualFabric.run_until
+        expect_no_messages, run_until = SimulatedNetwork.expect_no_messages, SimulatedNetwork.run_until
 
-        def eager(fabric: VirtualFabric) -> None:
-            expect_no_messages(fabric)
-            fabric.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
+        def eager(simulated: SimulatedNetwork) -> None:
+            expect_no_messages(simulated)
+            simulated.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
 
-        def noting(fabric: VirtualFabric, time_ns: int | None) -> Stop:
-            stop = run_until(fabric, time_ns)
+        def noting(simulated: SimulatedNetwork, time_ns: int | None) -> Stop:
+            stop = run_until(simulated, time_ns)
             self.begun = self.begun or "logical-process" in thread_names()
             return stop
 
-        patch.setattr(VirtualFabric, "expect_no_messages", eager)
-        patch.setattr(VirtualFabric, "run_until", noting)
+        patch.setattr(SimulatedNetwork, "expect_no_messages", eager)
+        patch.setattr(SimulatedNetwork, "run_until", noting)
 
 
 def thread_names() -> set[str]:

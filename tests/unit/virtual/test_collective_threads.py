@@ -43,7 +43,7 @@ def random_schedules(draw: random.Random) -> list[Schedule]:
 
 def outcome(threads: int, schedules: Sequence[Schedule], starts_ns: Sequence[int]) -> Any:
     with Line(HOST_SWITCHES, LINK, threads=threads) as line:
-        line.fabric.engine.call("set_lookahead_windows", 3, 0)
+        line.simulated.engine.call("set_lookahead_windows", 3, 0)
         for a in range(1, HOSTS + 1):
             for b in range(a + 1, HOSTS + 1):
                 options = {"for_collectives": True, "timeout_ns": 100_000, "give_up_after": 1000}
@@ -57,7 +57,7 @@ def outcome(threads: int, schedules: Sequence[Schedule], starts_ns: Sequence[int
                     line.open(rank + 1).begin_collective(TAG, on_nic(schedules[rank]))
         line.run()
         statistics = [line.open(a).statistics(b) for a in line.done for b in line.done if a != b]
-        return line.done, statistics, line.fabric.engine.link_statistics()
+        return line.done, statistics, line.simulated.engine.link_statistics()
 
 
 def hop_ns() -> int:
@@ -89,7 +89,7 @@ def test_what_nobody_expected_is_told_soon() -> None:
     stops_ns = []
     for threads in (1, 2):
         with Line(HOST_SWITCHES, LINK, threads=threads) as line:
-            line.fabric.engine.call("set_lookahead_windows", 3, 0)
+            line.simulated.engine.call("set_lookahead_windows", 3, 0)
             for interface in line.interfaces:
                 interface.set_quiet(True)
             for a, b in ((1, 5), (3, 6)):
@@ -102,7 +102,7 @@ def test_what_nobody_expected_is_told_soon() -> None:
                         CollectiveStep(CollectiveAction.RECEIVE, there - 1, 0, LAST),
                     )
                     line.open(here).begin_collective(TAG, on_nic(of_steps(*steps, elements=LAST)))
-            stop = line.fabric.run_until(None)
+            stop = line.simulated.run_until(None)
             told = line.open(5).completions()
             assert [each.kind for each in told] == [COLLECTIVE_FAILED]
             stops_ns.append(stop.time_ns - told[0].time_ns)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradbed.topo.link import LinkModel
-from tests.unit.virtual.conftest import instructed_fabric
+from tests.unit.virtual.conftest import instructed_network
 from tests.unit.virtual.test_hosts import OVER, rows, texts
 from tests.unit.virtual.test_traffic import GENERATOR
 
@@ -23,28 +23,28 @@ def digest_of_a_run(folder: Path, seed: int = 1) -> str:
     """Of everything that a run with every kind of event shows."""
     seen = hashlib.sha256()
     file = folder / "all.pcap"
-    with instructed_fabric(LINK, seed) as fabric:
+    with instructed_network(LINK, seed) as simulated:
         places = [(device_id, port) for device_id in (1, 2) for port in (1, 2)]
-        capture = fabric.engine.capture(file, [(*place, way) for place in places for way in ("in", "out")])  # type: ignore[misc]
-        left, right = fabric.interface(1, 1), fabric.interface(2, 1, receive_coalescing_us=30)
-        fabric.add_generator(2, 1, replace(GENERATOR, poisson=True, seed=seed, stop_ns=20_000_000))
+        capture = simulated.engine.capture(file, [(*place, way) for place in places for way in ("in", "out")])  # type: ignore[misc]
+        left, right = simulated.interface(1, 1), simulated.interface(2, 1, receive_coalescing_us=30)
+        simulated.add_generator(2, 1, replace(GENERATOR, poisson=True, seed=seed, stop_ns=20_000_000))
         for number in range(100):
             left.send(rows(*(OVER + bytes([number, i]) * (1 + number % 40) for i in range(3))))
             if number == 40:
-                fabric.engine.set_link_up(1, 2, False)
+                simulated.engine.set_link_up(1, 2, False)
             if number == 45:
-                fabric.engine.set_link_up(1, 2, True)
+                simulated.engine.set_link_up(1, 2, True)
                 for device_id in (1, 2):
-                    fabric.engine.set_link(device_id, 2, replace(LINK, loss=0.3), ["out"])
-            end_ns = fabric.now_ns + 200_000
-            while fabric.now_ns < end_ns:
-                stop = fabric.run_until(end_ns)
+                    simulated.engine.set_link(device_id, 2, replace(LINK, loss=0.3), ["out"])
+            end_ns = simulated.now_ns + 200_000
+            while simulated.now_ns < end_ns:
+                stop = simulated.run_until(end_ns)
                 for interface in stop.interfaces:
                     frames = texts(interface)
                     seen.update(repr((stop.time_ns, interface.port, interface.times_ns.tolist(), frames)).encode())
                     if interface is right:
                         right.send(rows(OVER + b"reply"))
-        seen.update(repr((fabric.engine.link_statistics(), fabric.engine.statistics().timers_fired)).encode())
+        seen.update(repr((simulated.engine.link_statistics(), simulated.engine.statistics().timers_fired)).encode())
         assert capture.close() > 500
     seen.update(file.read_bytes())
     return seen.hexdigest()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import instructed_program, pass_through
@@ -50,9 +50,9 @@ def link_model(byte_us: int, delay_us: int) -> LinkModel:
     return LinkModel(rate_bps=8_000_000 // byte_us if byte_us else None, delay_us=delay_us, queue_packets=1000)
 
 
-def fabric_of(links: Links, threads: int = 1, **of_switches: int) -> VirtualFabric:
-    fabric = VirtualFabric(
-        FabricConfig(
+def network_of(links: Links, threads: int = 1, **of_switches: int) -> SimulatedNetwork:
+    simulated = SimulatedNetwork(
+        NetworkConfig(
             switches=tuple(SwitchConfig(device_id=number, **of_switches) for number in (1, 2, 3)),
             interfaces=tuple(
                 InterfaceConfig(device_id=switch, port=port, interface=f"s{switch}-eth{port}", link=link_model(*each))
@@ -65,9 +65,9 @@ def fabric_of(links: Links, threads: int = 1, **of_switches: int) -> VirtualFabr
         ),
         threads=threads,
     )
-    for device in fabric.devices.values():
+    for device in simulated.devices.values():
         device.load(instructed_program())
-    return fabric
+    return simulated
 
 
 def model_of(links: Links) -> EventModel:
@@ -82,17 +82,17 @@ def model_of(links: Links) -> EventModel:
     return EventModel(cables)
 
 
-def arrivals_in_fabric(links: Links, sendings: list[Sending]) -> list[list[tuple[int, str, list[int]]]]:
+def arrivals_in_network(links: Links, sendings: list[Sending]) -> list[list[tuple[int, str, list[int]]]]:
     """For each moment at which hosts are told: when, and in their order what came to whom."""
-    with fabric_of(links) as fabric:
-        interfaces = [fabric.interface(*place) for place in HOSTS]
+    with network_of(links) as simulated:
+        interfaces = [simulated.interface(*place) for place in HOSTS]
         names = {interface.number: f"h{s}{p}" for interface, (s, p) in zip(interfaces, HOSTS, strict=True)}
         for number, sending in enumerate(sendings):
             frame = b"".join(pass_through(port) for port in (*sending.way, sending.to_port))
             frame += bytes([number]) * sending.payload_bytes
             send(interfaces[sending.host], frame, sending.at_us * US)
         found = []
-        while (stop := fabric.run_until(None)).interfaces:
+        while (stop := simulated.run_until(None)).interfaces:
             told = [(stop.time_ns, each, [text[0] for text in texts(each)]) for each in stop.interfaces]
             found.append([(time_ns, names[each.number], numbers) for time_ns, each, numbers in told])
     return found
@@ -135,7 +135,7 @@ LINKS = st.builds(Links, between=st.tuples(PAIRS, PAIRS, PAIRS), hosts=st.tuples
 
 
 def compare(links: Links, sendings: list[Sending]) -> None:
-    assert arrivals_in_fabric(links, sendings) == arrivals_in_model(links, sendings)
+    assert arrivals_in_network(links, sendings) == arrivals_in_model(links, sendings)
 
 
 @settings(max_examples=examples(150), deadline=None, derandomize=True)

@@ -25,7 +25,7 @@ ELEMENTS = 250_000
 
 
 def silence_ns(line: Line) -> int:
-    return int(line.fabric.engine.call("silence"))
+    return int(line.simulated.engine.call("silence"))
 
 
 def samples(line: Line, step_ns: int) -> list[tuple[int, int]]:

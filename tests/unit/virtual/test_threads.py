@@ -17,16 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.program_cache import compiled_files
-from gradbed.switch.virtual import Generator, HostInterface, VirtualFabric
+from gradbed.switch.virtual import Generator, HostInterface, SimulatedNetwork
 from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.engine.instructed import pass_through
-from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, fabric_of, send, texts
+from tests.unit.virtual.test_event_order import HOSTS, LINKS, SENDINGS, US, Links, Sending, network_of, send, texts
 from tools.bench.virtual.measure import add_traffic, install, place_of
 from tools.bench.virtual.workload import Permutation
 
@@ -37,9 +37,9 @@ AFTER_EVENTS, FEWEST_EVENTS = 3, 0
 """Side by side almost from the beginning, however little there is to do."""
 
 
-def side_by_side(fabric: VirtualFabric) -> VirtualFabric:
-    fabric.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
-    return fabric
+def side_by_side(simulated: SimulatedNetwork) -> SimulatedNetwork:
+    simulated.engine.call("set_lookahead_windows", AFTER_EVENTS, FEWEST_EVENTS)
+    return simulated
 
 
 # ---- Frames of one time ----
@@ -47,14 +47,14 @@ def side_by_side(fabric: VirtualFabric) -> VirtualFabric:
 
 def arrivals(links: Links, sendings: list[Sending], threads: int) -> list[list[tuple[int, int]]]:
     """By host: when which frame came."""
-    with side_by_side(fabric_of(links, threads)) as fabric:
-        interfaces = [fabric.interface(*place) for place in HOSTS]
+    with side_by_side(network_of(links, threads)) as simulated:
+        interfaces = [simulated.interface(*place) for place in HOSTS]
         for interface in interfaces:
             interface.set_quiet(True)
         for number, sending in enumerate(sendings):
             frame = b"".join(pass_through(port) for port in (*sending.way, sending.to_port))
             send(interfaces[sending.host], frame + bytes([number]) * sending.payload_bytes, sending.at_us * US)
-        while not fabric.run_until(None).idle:
+        while not simulated.run_until(None).idle:
             pass
         return [came_to(interface) for interface in interfaces]
 
@@ -106,38 +106,38 @@ def test_a_signal_is_looked_at_and_nothing_is_lost(threads: int) -> None:
         raise Interrupted
 
     permutation, end_ns = Permutation(8, delay_us=1), 4_000_000_000  # some tens of seconds
-    made = VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads)
-    with side_by_side(made) as fabric:
-        install(fabric, permutation.topology, permutation.routes())
-        add_traffic(fabric, permutation)
+    made = SimulatedNetwork(network_config(permutation.topology, "memory", 1, ()), threads=threads)
+    with side_by_side(made) as simulated:
+        install(simulated, permutation.topology, permutation.routes())
+        add_traffic(simulated, permutation)
         former = signal.signal(signal.SIGVTALRM, interrupt)
         try:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.05)
             with pytest.raises(Interrupted):
-                fabric.run_until(end_ns)
+                simulated.run_until(end_ns)
         finally:
             signal.signal(signal.SIGVTALRM, former)
-        assert fabric.engine.now_ns() < end_ns
-        until_ns = fabric.engine.now_ns() + 1_000_000
-        fabric.run_until(until_ns)
-        assert counts(permutation, fabric) == counted(1, until_ns)
+        assert simulated.engine.now_ns() < end_ns
+        until_ns = simulated.engine.now_ns() + 1_000_000
+        simulated.run_until(until_ns)
+        assert counts(permutation, simulated) == counted(1, until_ns)
 
 
 def test_it_is_looked_at_while_time_goes_on() -> None:
     looks = []
 
     def look() -> None:
-        looks.append(fabric.engine.now_ns())
+        looks.append(simulated.engine.now_ns())
         if len(looks) == 3:
             raise Interrupted
 
     permutation, end_ns = Permutation(8, delay_us=1), 4_000_000_000  # some tens of seconds
-    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ())) as fabric:
-        install(fabric, permutation.topology, permutation.routes())
-        add_traffic(fabric, permutation)
-        fabric.after_running.append(look)
+    with SimulatedNetwork(network_config(permutation.topology, "memory", 1, ())) as simulated:
+        install(simulated, permutation.topology, permutation.routes())
+        add_traffic(simulated, permutation)
+        simulated.after_running.append(look)
         with pytest.raises(Interrupted):
-            fabric.run_until(end_ns)
+            simulated.run_until(end_ns)
     assert 0 < looks[0] < looks[1] < looks[2] < end_ns
 
 
@@ -149,40 +149,40 @@ def test_a_switch_that_tells_its_controller_something(threads: int) -> None:
     """Where one thread works the controller is told; where several do, that would be too late."""
     links = Links(between=((1, 8), (1, 8), (1, 8)), hosts=6 * ((1, 8),))
     told: list[bytes] = []
-    with side_by_side(fabric_of(links, threads, cpu_port=CPU_PORT)) as fabric:
-        for device in fabric.devices.values():
+    with side_by_side(network_of(links, threads, cpu_port=CPU_PORT)) as simulated:
+        for device in simulated.devices.values():
             device.on_packet_in(told.append)
-        fabric.expect_no_messages()
-        interfaces = [fabric.interface(*place) for place in HOSTS]
+        simulated.expect_no_messages()
+        interfaces = [simulated.interface(*place) for place in HOSTS]
         for interface in interfaces:
             interface.set_quiet(True)
         for number, ports in enumerate(((1, 1, 3), (2, 2, 4), (1, 1, CPU_PORT))):
             frame = b"".join(map(pass_through, ports)) + bytes(8)
             send(interfaces[number], frame, 10 * US)
         if threads == 1:
-            fabric.run_until(None)
+            simulated.run_until(None)
             assert len(told) == 1
         else:
             with pytest.raises(UserError, match="told its controller something"):
-                fabric.run_until(None)
+                simulated.run_until(None)
 
 
 # ---- Where the threads have one processor ----
 
 
-def counts(permutation: Permutation, fabric: VirtualFabric) -> list[Any]:
-    sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
-    return [fabric.engine.link_statistics(), sinks]
+def counts(permutation: Permutation, simulated: SimulatedNetwork) -> list[Any]:
+    sinks = [simulated.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
+    return [simulated.engine.link_statistics(), sinks]
 
 
 def counted(threads: int, until_ns: int = 3_000_000) -> list[Any]:
     """What a fat-tree counts that comes to windows by itself, as it has events enough."""
     permutation = Permutation(8, delay_us=1)
-    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
-        install(fabric, permutation.topology, permutation.routes())
-        add_traffic(fabric, permutation)
-        fabric.run_until(until_ns)
-        return counts(permutation, fabric)
+    with SimulatedNetwork(network_config(permutation.topology, "memory", 1, ()), threads=threads) as simulated:
+        install(simulated, permutation.topology, permutation.routes())
+        add_traffic(simulated, permutation)
+        simulated.run_until(until_ns)
+        return counts(permutation, simulated)
 
 
 def test_threads_that_wait_for_a_processor_leave_the_work_to_one() -> None:
@@ -235,7 +235,7 @@ class Network:
                     a=(a + 1, self.ports[a, b]), b=(b + 1, self.ports[b, a]), link=model, seed=draw.randrange(99)
                 )
             )
-        self.config = FabricConfig(
+        self.config = NetworkConfig(
             switches=tuple(SwitchConfig(device_id=node + 1) for node in self.graph),
             interfaces=tuple(
                 InterfaceConfig(device_id=node + 1, port=HOST_PORT, interface=f"s{node}", link=equal, seed=node)
@@ -260,8 +260,8 @@ class Network:
             dst_port=self.draw.choice((9, 10)),
         )
 
-    def install(self, fabric: VirtualFabric, device_id: int) -> None:
-        device, node = fabric.devices[device_id], device_id - 1
+    def install(self, simulated: SimulatedNetwork, device_id: int) -> None:
+        device, node = simulated.devices[device_id], device_id - 1
         device.load(router())
         paths = networkx.single_source_shortest_path(self.graph, node)
         for other, path in paths.items():
@@ -278,18 +278,18 @@ def address(node: int) -> IPv4Address:
     return IPv4Address("10.0.0.1") + node
 
 
-def faults(network: Network, fabric: VirtualFabric, seed: int) -> Iterator[None]:
+def faults(network: Network, simulated: SimulatedNetwork, seed: int) -> Iterator[None]:
     draw = random.Random(seed)
     links = network.config.links
     for _ in range(6):
         link = draw.choice(links)
         what = draw.choice(("cut", "mend", "change", "restart", "nothing"))
         if what in ("cut", "mend"):
-            fabric.engine.set_link_up(*link.a, what == "mend")
+            simulated.engine.set_link_up(*link.a, what == "mend")
         elif what == "change":
-            fabric.engine.set_link(*link.a, random_link(draw), ["out"])
+            simulated.engine.set_link(*link.a, random_link(draw), ["out"])
         elif what == "restart":
-            network.install(fabric, link.a[0])
+            network.install(simulated, link.a[0])
         yield
 
 
@@ -297,24 +297,24 @@ def seen_in(seed: int, threads: int) -> list[Any]:
     """Everything that a run shows, whenever somebody looks."""
     network = Network(seed)
     seen: list[Any] = []
-    with side_by_side(VirtualFabric(network.config, threads=threads)) as fabric:
-        for device_id in fabric.devices:
-            network.install(fabric, device_id)
-            fabric.add_sink(device_id, HOST_PORT, 9)
-        interfaces = [fabric.interface(device_id, HOST_PORT) for device_id in fabric.devices]
+    with side_by_side(SimulatedNetwork(network.config, threads=threads)) as simulated:
+        for device_id in simulated.devices:
+            network.install(simulated, device_id)
+            simulated.add_sink(device_id, HOST_PORT, 9)
+        interfaces = [simulated.interface(device_id, HOST_PORT) for device_id in simulated.devices]
         for interface in interfaces:
             interface.set_quiet(True)
         for device_id, generator in network.generators:
-            fabric.add_generator(device_id, HOST_PORT, generator)
-        for number, _ in enumerate(faults(network, fabric, seed), 1):
-            stop = fabric.run_until(number * 80_000 - 1 if number < 6 else None)
-            seen.append((stop.time_ns, stop.idle, fabric.engine.link_statistics()))
-            seen += [device.statistics() for device in fabric.devices.values()]
-            seen += [fabric.sink_statistics(device_id, HOST_PORT) for device_id in fabric.devices]
+            simulated.add_generator(device_id, HOST_PORT, generator)
+        for number, _ in enumerate(faults(network, simulated, seed), 1):
+            stop = simulated.run_until(number * 80_000 - 1 if number < 6 else None)
+            seen.append((stop.time_ns, stop.idle, simulated.engine.link_statistics()))
+            seen += [device.statistics() for device in simulated.devices.values()]
+            seen += [simulated.sink_statistics(device_id, HOST_PORT) for device_id in simulated.devices]
             for interface in interfaces:
                 frames = texts(interface)
                 seen.append((interface.times_ns.tolist(), frames))
-        seen.append(fabric.engine.statistics().live_packets)
+        seen.append(simulated.engine.statistics().live_packets)
     return seen
 
 

@@ -17,8 +17,8 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.switch.codegen import BuiltProgram, build_program
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
+from gradbed.switch.virtual import Generator, SimulatedNetwork
 from gradbed.topo.link import LinkModel
 
 GENERATOR = Generator(
@@ -40,23 +40,23 @@ def to_port_2() -> BuiltProgram:
     return build_program(compile_p4(Path(__file__).with_name("to_port_2.p4")).json)
 
 
-def fabric_of(link: LinkModel) -> VirtualFabric:
+def network_of(link: LinkModel) -> SimulatedNetwork:
     """One switch that sends everything to port 2."""
-    config = FabricConfig(
+    config = NetworkConfig(
         switches=(SwitchConfig(device_id=1),),
         interfaces=tuple(InterfaceConfig(device_id=1, port=i, interface=f"s1-eth{i}", link=link) for i in (1, 2)),
     )
-    fabric = VirtualFabric(config)
-    fabric.devices[1].load(to_port_2())
-    return fabric
+    simulated = SimulatedNetwork(config)
+    simulated.devices[1].load(to_port_2())
+    return simulated
 
 
 def arrivals(generator: Generator, link: LinkModel = PERFECT) -> list[tuple[int, bytes]]:
-    with fabric_of(link) as fabric:
-        host = fabric.interface(1, 2)
-        fabric.add_generator(1, 1, generator)
+    with network_of(link) as simulated:
+        host = simulated.interface(1, 2)
+        simulated.add_generator(1, 1, generator)
         seen = []
-        while not (stop := fabric.run_until(None)).idle or stop.interfaces:
+        while not (stop := simulated.run_until(None)).idle or stop.interfaces:
             buffer, lengths = host.receive()
             frames = [bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)]
             seen += list(zip(map(int, host.times_ns), frames, strict=True))
@@ -145,16 +145,16 @@ def expected_poisson_ns(seed: int, count: int) -> list[int]:
 def test_a_sink_counts_packets_bytes_and_latency() -> None:
     # Two links of 100 us each at a byte per microsecond: 400 us; every second frame waits for nothing.
     link = LinkModel(rate_bps=8_000_000, delay_us=100)
-    with fabric_of(link) as fabric:
-        host = fabric.interface(1, 2)
-        fabric.add_sink(1, 2, 5000)
-        fabric.add_generator(1, 1, replace(GENERATOR, rate_bps=4_000_000, packets=10))
-        fabric.add_generator(1, 1, replace(GENERATOR, rate_bps=4_000_000, packets=5, dst_port=5001))
-        assert fabric.run_until(None).interfaces == (host,)
-        while not fabric.run_until(None).idle:
+    with network_of(link) as simulated:
+        host = simulated.interface(1, 2)
+        simulated.add_sink(1, 2, 5000)
+        simulated.add_generator(1, 1, replace(GENERATOR, rate_bps=4_000_000, packets=10))
+        simulated.add_generator(1, 1, replace(GENERATOR, rate_bps=4_000_000, packets=5, dst_port=5001))
+        assert simulated.run_until(None).interfaces == (host,)
+        while not simulated.run_until(None).idle:
             pass
         assert len(host.receive()[1]) == 5
-        sink = fabric.sink_statistics(1, 2)
+        sink = simulated.sink_statistics(1, 2)
     assert (sink.packets, sink.bytes) == (10, 1000)
     assert (sink.first_ns, sink.last_ns) == (400_000, 400_000 + 9 * 200_000)
     assert (sink.latency_ns_min, sink.latency_ns_max, sink.latency_ns_total) == (400_000, 400_000, 4_000_000)
@@ -162,9 +162,9 @@ def test_a_sink_counts_packets_bytes_and_latency() -> None:
 
 
 def test_a_sink_takes_what_generators_sent_only() -> None:
-    with fabric_of(LinkModel()) as fabric:
-        left, right = fabric.interface(1, 1), fabric.interface(1, 2)
-        fabric.add_sink(1, 2)
+    with network_of(LinkModel()) as simulated:
+        left, right = simulated.interface(1, 1), simulated.interface(1, 2)
+        simulated.add_sink(1, 2)
         udp = GENERATOR.header() + bytes(58)
         others = [
             udp[:57],
@@ -174,23 +174,23 @@ def test_a_sink_takes_what_generators_sent_only() -> None:
         ]
         for sent in (udp, *others):
             left.send(np.frombuffer(sent, np.uint8)[None])
-        fabric.run_until(None)
+        simulated.run_until(None)
         buffer, lengths = right.receive()
         assert [bytes(row[:length]) for row, length in zip(buffer, lengths, strict=True)] == others
-        assert fabric.sink_statistics(1, 2).packets == 1
+        assert simulated.sink_statistics(1, 2).packets == 1
 
 
 def test_mistakes_are_told() -> None:
     for wrong in ({"frame_bytes": 57}, {"frame_bytes": 65_554}, {"rate_bps": 0}):
         with pytest.raises(UserError):
             replace(GENERATOR, **wrong)
-    with fabric_of(LinkModel()) as fabric:
-        fabric.add_sink(1, 2)
+    with network_of(LinkModel()) as simulated:
+        simulated.add_sink(1, 2)
         for attempt in (
-            lambda: fabric.add_generator(1, 9, GENERATOR),
-            lambda: fabric.add_sink(1, 2),
-            lambda: fabric.add_sink(2, 1),
-            lambda: fabric.sink_statistics(1, 1),
+            lambda: simulated.add_generator(1, 9, GENERATOR),
+            lambda: simulated.add_sink(1, 2),
+            lambda: simulated.add_sink(2, 1),
+            lambda: simulated.sink_statistics(1, 1),
         ):
             with pytest.raises(UserError):
                 attempt()
@@ -203,19 +203,19 @@ def test_many_timers_and_a_cable_of_several_channels(tmp_path: Path) -> None:
         source.replace("std.egress_spec = 2;", "std.egress_spec = 2; std.priority = 1;")
     )
     program = build_program(compile_p4(tmp_path / "to_port_2.p4").json)
-    config = FabricConfig(
+    config = NetworkConfig(
         switches=(SwitchConfig(device_id=1), SwitchConfig(device_id=2)),
         interfaces=tuple(
             InterfaceConfig(device_id=i, port=i, interface=f"s{i}-eth{i}", link=LinkModel()) for i in (1, 2)
         ),
         links=(LinkConfig(a=(1, 2), b=(2, 1), link=LinkModel(delay_us=1000, channels=2, queue_packets=5000)),),
     )
-    with VirtualFabric(config) as fabric:
-        for device in fabric.devices.values():
+    with SimulatedNetwork(config) as simulated:
+        for device in simulated.devices.values():
             device.load(program)
-        fabric.add_sink(2, 2)
+        simulated.add_sink(2, 2)
         # Each sends every millisecond, and what it sent arrives when all send again.
         for _ in range(1100):
-            fabric.add_generator(1, 1, replace(GENERATOR, rate_bps=800_000, packets=3))
-        assert fabric.run_until(None).idle
-        assert fabric.sink_statistics(2, 2).packets == 3 * 1100
+            simulated.add_generator(1, 1, replace(GENERATOR, rate_bps=800_000, packets=3))
+        assert simulated.run_until(None).idle
+        assert simulated.sink_statistics(2, 2).packets == 3 * 1100

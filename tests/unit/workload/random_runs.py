@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.phases import TrialResult
-from gradbed.experiments.runtimes.virtual import VirtualRuntime
+from gradbed.experiments.runtimes.agents import Agents
 from gradbed.experiments.scale import Scale
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
@@ -108,13 +108,13 @@ def mark(frame: bytes) -> tuple[int, ...] | None:
 
 def watch(topology: Topology, patch: pytest.MonkeyPatch) -> Seen:
     seen = Seen(watched_nics(topology, patch))
-    kill = VirtualRuntime.kill_agent
+    kill = Agents.kill
 
-    def watch_kill(self: VirtualRuntime, job: int, name: str) -> None:
+    def watch_kill(self: Agents, job: int, name: str) -> None:
         seen.stopped.add(name.removeprefix("traffic of "))
         kill(self, job, name)
 
-    patch.setattr(VirtualRuntime, "kill_agent", watch_kill)
+    patch.setattr(Agents, "kill", watch_kill)
     return seen
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.emulation.backend import VirtualBackend
 from gradbed.hosts.agents.frames.counts import InterfaceCounts
 from gradbed.hosts.traffic.frames import FrameMaker
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
@@ -52,24 +52,24 @@ def a_host_counts_other_bytes(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_link_counts_one_too_many(patch: pytest.MonkeyPatch, receiver: str) -> None:
-    told = VirtualSwitches.link_statistics
+    told = VirtualBackend.link_statistics
 
-    def link_statistics(self: VirtualSwitches) -> Any:
+    def link_statistics(self: VirtualBackend) -> Any:
         return [
             dataclasses.replace(row, packets=row.packets + (row.to_node == receiver and row.packets > 0))
             for row in told(self)
         ]
 
-    patch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    patch.setattr(VirtualBackend, "link_statistics", link_statistics)
 
 
 def a_switch_tells_a_drop_too_few(patch: pytest.MonkeyPatch, name: str) -> None:
-    told = VirtualSwitches.device_statistics
+    told = VirtualBackend.device_statistics
 
-    def device_statistics(self: VirtualSwitches) -> Mapping[str, dict[str, int]]:
+    def device_statistics(self: VirtualBackend) -> Mapping[str, dict[str, int]]:
         return {switch: {**device, name: max(0, device[name] - 1)} for switch, device in told(self).items()}
 
-    patch.setattr(VirtualSwitches, "device_statistics", device_statistics)
+    patch.setattr(VirtualBackend, "device_statistics", device_statistics)
 
 
 def a_receiver_forgets_a_packet(patch: pytest.MonkeyPatch) -> None:

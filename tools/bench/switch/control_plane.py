@@ -15,11 +15,11 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from gradbed.common.resources import scratch_folder
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
-from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
+from gradbed.emulation.switches.gradbed_switches import SwitchProcess, switch_process_command
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.switch.codegen import build_program
 from gradbed.switch.engine import Engine
-from gradbed.switch.fabric_config import FabricConfig, SwitchConfig
+from gradbed.switch.engine_network import NetworkConfig, SwitchConfig
 from gradbed.switch.program_cache import compiled_files
 from gradbed.switch.runtime.library import runtime_library
 from tools.bench.measure import empty_cache
@@ -38,16 +38,16 @@ def writes_per_s(entries: int, rounds: int) -> list[float]:
     Messages are made beforehand; what is timed is sending them and waiting for the answers.
     """
     with scratch_folder("bench") as scratch:
-        config = scratch / "fabric.json"
+        config = scratch / "switches.json"
         switches = (SwitchConfig(device_id=DEVICE_ID, name="s1"),)
-        config.write_text(FabricConfig(grpc_addresses=("127.0.0.1:0",), switches=switches).model_dump_json())
-        fabric = FabricProcess(fabric_command(config), scratch / "fabric.log")
+        config.write_text(NetworkConfig(grpc_addresses=("127.0.0.1:0",), switches=switches).model_dump_json())
+        process = SwitchProcess(switch_process_command(config), scratch / "switches.log")
         try:
-            fabric.wait_ready()
-            address = f"127.0.0.1:{fabric.grpc_ports[0]}"
+            process.wait_ready()
+            address = f"127.0.0.1:{process.grpc_ports[0]}"
             return [_insert(address, entries) for _ in range(rounds)]
         finally:
-            fabric.stop()
+            process.stop()
 
 
 def _insert(address: str, entries: int) -> float:

@@ -17,9 +17,9 @@ from gradbed.controller.southbound.interface import Target
 from gradbed.controller.southbound.p4runtime.p4runtime import P4RuntimeSouthbound
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.emulation.nodes import Bmv2Switch, free_ports
-from gradbed.emulation.switches.fabric_switches import FabricProcess, fabric_command
+from gradbed.emulation.switches.gradbed_switches import SwitchProcess, switch_process_command
 from gradbed.emulation.veth import VethPair, create_pairs, delete_group
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
 from gradbed.switch.p4lang.p4c import find_p4c
 from gradbed.switch.program_cache import compiled_files
@@ -150,7 +150,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 @contextlib.contextmanager
 def _gradbed(place: _Place, workload: Workload, folder: Path) -> Iterator[tuple[int, ...]]:
     numbers = range(1, place.switches + 1)
-    config = FabricConfig(
+    config = NetworkConfig(
         grpc_addresses=("127.0.0.1:0",),
         switches=tuple(SwitchConfig(device_id=i, name=f"s{i}") for i in numbers),
         interfaces=tuple(
@@ -162,16 +162,16 @@ def _gradbed(place: _Place, workload: Workload, folder: Path) -> Iterator[tuple[
         if place.inner_links
         else tuple(LinkConfig(a=(i, RIGHT_PORT), b=(i + 1, LEFT_PORT), link=MEMORY_LINK) for i in numbers[:-1]),
     )
-    path = folder / "fabric.json"
+    path = folder / "switches.json"
     path.write_text(config.model_dump_json())
-    fabric = FabricProcess(fabric_command(path), folder / "fabric.log")
+    process = SwitchProcess(switch_process_command(path), folder / "switches.log")
     try:
-        fabric.wait_ready()
-        address = f"127.0.0.1:{fabric.grpc_ports[0]}"
+        process.wait_ready()
+        address = f"127.0.0.1:{process.grpc_ports[0]}"
         with _programmed(workload, [Target(address, i) for i in numbers], None):
-            yield (fabric.pid,)
+            yield (process.pid,)
     finally:
-        fabric.stop()
+        process.stop()
 
 
 @contextlib.contextmanager

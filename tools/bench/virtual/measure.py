@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch
 from gradbed.switch.program_cache import compiled_files
-from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.switch.virtual import Generator, SimulatedNetwork
 from gradbed.topo.graph import Host, Topology
 from tools.bench.virtual.workload import PAUSE_NS, PAYLOAD_BYTES, Permutation
 
@@ -59,22 +59,22 @@ def measure(
 ) -> VirtualResult:
     """Measure a network; `ready` is called before time advances, and is not measured."""
     start_s = time.process_time()
-    with VirtualFabric(fabric_config(permutation.topology, "memory", 1, ()), threads=threads) as fabric:
-        install(fabric, permutation.topology, permutation.routes())
-        add_traffic(fabric, permutation)
+    with SimulatedNetwork(network_config(permutation.topology, "memory", 1, ()), threads=threads) as simulated:
+        install(simulated, permutation.topology, permutation.routes())
+        add_traffic(simulated, permutation)
         ready_s = time.process_time()
         ready()
         begin_cpu_s = time.process_time()
         begin_s = time.perf_counter()
-        fabric.run_until(milliseconds * _MILLISECOND_NS)
+        simulated.run_until(milliseconds * _MILLISECOND_NS)
         end_s = time.process_time()
         clock_s = time.perf_counter() - begin_s
-        rows = fabric.engine.link_statistics()
-        sinks = [fabric.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
+        rows = simulated.engine.link_statistics()
+        sinks = [simulated.sink_statistics(*place_of(permutation, host)) for host in permutation.topology.hosts]
         return VirtualResult(
             k=permutation.k,
             hosts=len(permutation.topology.hosts),
-            switches=len(fabric.devices),
+            switches=len(simulated.devices),
             hops=sum(row.packets for row in rows),
             packets=sum(sink.packets for sink in sinks),
             queue_drops=sum(row.queue_drops for row in rows),
@@ -86,13 +86,13 @@ def measure(
 
 
 def install(
-    fabric: VirtualFabric, topology: Topology, routes: Iterable[tuple[str, Mapping[IPv4Network, int]]]
+    simulated: SimulatedNetwork, topology: Topology, routes: Iterable[tuple[str, Mapping[IPv4Network, int]]]
 ) -> None:
     """Load router.p4 into every switch, with a route for each prefix; `routes` has the port of each, by switch."""
     files = compiled_files(ROUTER, {})
     program = build_program(json.loads(Path(files.json).read_text()))
     for switch, of_switch in routes:
-        device = fabric.devices[topology.switch(switch).number]
+        device = simulated.devices[topology.switch(switch).number]
         device.load(program)
         for port in sorted(set(of_switch.values())):
             forward = ActionCall("RouterIngress.forward", (port, 1, 2))
@@ -104,7 +104,7 @@ def install(
             )
 
 
-def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:
+def add_traffic(simulated: SimulatedNetwork, permutation: Permutation) -> None:
     """Add a generator and a sink for every flow."""
     frame_bytes = HEADERS_BYTES + PAYLOAD_BYTES
     for source, destination in permutation.flows():
@@ -116,8 +116,8 @@ def add_traffic(fabric: VirtualFabric, permutation: Permutation) -> None:
             rate_bps=frame_bytes * 8 * 1_000_000_000 // PAUSE_NS,
             frame_bytes=frame_bytes,
         )
-        fabric.add_generator(*place_of(permutation, source), generator)
-        fabric.add_sink(*place_of(permutation, destination))
+        simulated.add_generator(*place_of(permutation, source), generator)
+        simulated.add_sink(*place_of(permutation, destination))
 
 
 def place_of(permutation: Permutation, host: Host) -> tuple[int, int]:

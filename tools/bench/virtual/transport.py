@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.addresses import ip_integer
 from gradbed.hosts.agents.queue_pairs import QueuePairOptions
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.generators import star
 from gradbed.topo.graph import Host, Topology
 from gradbed.topo.link import LinkModel
@@ -121,7 +121,7 @@ def _fat_tree() -> Network:
 
 def measure(network: Network, mtu_bytes: int, packets: int) -> TransportResult:
     """Let each host send one message of so many packets, without contents."""
-    config = fabric_config(network.topology, "memory", 1, ())
+    config = network_config(network.topology, "memory", 1, ())
     config = config.model_copy(
         update={
             name: tuple(each.model_copy(update={"link": LINK}) for each in getattr(config, name))
@@ -129,23 +129,23 @@ def measure(network: Network, mtu_bytes: int, packets: int) -> TransportResult:
         }
     )
     places = {host.name: _place_of(network.topology, host) for host in network.topology.hosts}
-    with VirtualFabric(config) as fabric:
-        install(fabric, network.topology, network.routes)
+    with SimulatedNetwork(config) as simulated:
+        install(simulated, network.topology, network.routes)
         pairs = {}
         for host, place in places.items():
-            pairs[host] = fabric.interface(*place).open_queue_pairs()
+            pairs[host] = simulated.interface(*place).open_queue_pairs()
         for number, (source, destination) in enumerate(network.flows, _PAIR):
             _connect(pairs[source.name], number, source, destination, mtu_bytes)
             _connect(pairs[destination.name], number, destination, source, mtu_bytes)
             pairs[source.name].send(number, number, packets * mtu_bytes)
         begin_s = time.process_time()
-        while not fabric.run_until(None).idle:
+        while not simulated.run_until(None).idle:
             pass
         run_s = time.process_time() - begin_s
         received = sum(len(each.completions()) for each in pairs.values())
         if received != 2 * len(network.flows):
             raise RuntimeError(f"{received} completions of {len(network.flows)} messages")
-        hops = sum(row.packets for row in fabric.engine.link_statistics())
+        hops = sum(row.packets for row in simulated.engine.link_statistics())
         return TransportResult(mtu_bytes, network, packets * len(network.flows), hops, run_s)
 
 

@@ -14,9 +14,9 @@ from gradbed.controller.planning.plan import Lpm, MeterRates, Plan, RegisterValu
 from gradbed.controller.southbound.interface import SouthboundError
 from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.switch.program_cache import compiled_files
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.generators import star
 from tests.unit.controller.entries.planning import SOURCE, Written
 
@@ -42,16 +42,16 @@ class OneSwitch:
     def __init__(self) -> None:
         files = compiled_files(SOURCE, {})
         self.pipeline = Pipeline.load("everything", files.json, files.p4info)
-        self.fabric = VirtualFabric(fabric_config(TOPOLOGY, "memory", 1, ()))
-        self.hosts: list[HostInterface] = [self.fabric.interface(1, port) for port in (1, 2, 3)]
-        self.southbound = LocalSouthbound(self.fabric, {"s1": 1}, {"everything": self.pipeline})
+        self.simulated = SimulatedNetwork(network_config(TOPOLOGY, "memory", 1, ()))
+        self.hosts: list[HostInterface] = [self.simulated.interface(1, port) for port in (1, 2, 3)]
+        self.southbound = LocalSouthbound(self.simulated, {"s1": 1}, {"everything": self.pipeline})
 
     def exchange(self, address: str) -> dict[int, list[bytes]]:
         """Port -> what comes out there of a packet that comes in by port 1."""
         frame = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(dst=address, proto=200, chksum=9)
         self.hosts[0].send(np.frombuffer(bytes(frame), np.uint8)[np.newaxis].copy())
         found: dict[int, list[bytes]] = {}
-        while not (stop := self.fabric.run_until(None)).idle or stop.interfaces:
+        while not (stop := self.simulated.run_until(None)).idle or stop.interfaces:
             for interface in stop.interfaces:
                 frames, lengths = interface.receive()
                 found.setdefault(interface.port, []).extend(
@@ -65,7 +65,7 @@ class OneSwitch:
 @pytest.fixture
 def one() -> Iterator[OneSwitch]:
     switch = OneSwitch()
-    with switch.fabric:
+    with switch.simulated:
         yield switch
 
 
@@ -112,7 +112,7 @@ def test_a_switch_that_kept_everything_is_written_nothing(
 ) -> None:
     plan = written.plan(EVERYTHING, topology=TOPOLOGY)
     one.southbound.start(plan)
-    monkeypatch.setattr(one.fabric, "write", lambda *_: pytest.fail("something was written"))
+    monkeypatch.setattr(one.simulated, "write", lambda *_: pytest.fail("something was written"))
     one.southbound.apply(plan)
     # Even when all of it has to be read back first.
     one.southbound._contents["s1"]._held = None
@@ -132,11 +132,11 @@ def test_a_direct_meter_is_written_with_its_entry(one: OneSwitch, written: Writt
     assert plan["s1"].entries[0].meter == MeterRates(committed_rate=1, committed_burst=1, peak_rate=2, peak_burst=2)
     one.southbound.start(plan)
     request = p4r.Entity(table_entry=p4r.TableEntry(meter_config=p4r.MeterConfig()))
-    (found,) = (e.table_entry for e in one.fabric.read(1, [request]) if e.table_entry.HasField("meter_config"))
+    (found,) = (e.table_entry for e in one.simulated.read(1, [request]) if e.table_entry.HasField("meter_config"))
     assert (found.meter_config.cir, found.meter_config.pburst) == (1, 2)
     # Read back, it is what was written.
     one.southbound._contents["s1"]._held = None
-    one.fabric.write = lambda *_: pytest.fail("something was written")  # type: ignore[method-assign]
+    one.simulated.write = lambda *_: pytest.fail("something was written")  # type: ignore[method-assign]
     one.southbound.apply(plan)
 
 

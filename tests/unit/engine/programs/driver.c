@@ -1,4 +1,4 @@
-/* Random traffic through a small fabric of "instructed" switches, for sanitizers. Arguments: seed, frames, threads.
+/* Random traffic through a small network of "instructed" switches, for sanitizers. Arguments: seed, frames, threads.
  *
  * With threads = 0 the clock is manual; otherwise the data plane has its thread, and this program calls it from as
  * many others. Exits with 0 when every packet has been accounted for and given back.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.emulation.backend import VirtualBackend
 from gradbed.experiments.engine.trial import run_trial
 from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.scale import Scale
@@ -29,14 +29,14 @@ def run(system: str, folder: Path) -> TrialResult:
 @pytest.mark.commit_cases(2)
 @pytest.mark.parametrize("system", with_chaos())
 def test_a_drop_that_was_not_is_seen(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, calls = VirtualSwitches.device_statistics, count()
+    told, calls = VirtualBackend.device_statistics, count()
 
-    def device_statistics(self: VirtualSwitches) -> Mapping[str, dict[str, int]]:
+    def device_statistics(self: VirtualBackend) -> Mapping[str, dict[str, int]]:
         found = told(self)
         first = min(found)
         return {**found, first: {**found[first], "egress_drops": found[first]["egress_drops"] + next(calls)}}
 
-    monkeypatch.setattr(VirtualSwitches, "device_statistics", device_statistics)
+    monkeypatch.setattr(VirtualBackend, "device_statistics", device_statistics)
     failures = run(system, tmp_path).failures
     assert any("packets came and" in line for line in failures)
 
@@ -47,14 +47,14 @@ def test_a_packet_that_vanishes_on_its_way_is_seen(
     system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between switches: hosts cannot tell."""
-    told, calls = VirtualSwitches.link_statistics, count()
+    told, calls = VirtualBackend.link_statistics, count()
 
-    def link_statistics(self: VirtualSwitches) -> Any:
+    def link_statistics(self: VirtualBackend) -> Any:
         between, more = self.topology.switch_links[0], next(calls)
         ends = between.a.node, between.b.node
         return [
             replace(row, packets=row.packets + more * ((row.from_node, row.to_node) == ends)) for row in told(self)
         ]
 
-    monkeypatch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    monkeypatch.setattr(VirtualBackend, "link_statistics", link_statistics)
     assert any("packets came and" in line for line in run(system, tmp_path).failures)

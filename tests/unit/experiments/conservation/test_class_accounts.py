@@ -15,8 +15,8 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
+from gradbed.emulation.backend import VirtualBackend
 from gradbed.emulation.statistics import ClassCounts
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
 from gradbed.experiments.engine import trial
 from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.systems.aggregation.counts import CLASSES as AGGREGATION
@@ -183,13 +183,13 @@ def tampered(change: Callable[[ClassCounts], ClassCounts]) -> Callable[[pytest.M
     """Once something was counted."""
 
     def tamper(patch: pytest.MonkeyPatch) -> None:
-        told = VirtualSwitches.classes
+        told = VirtualBackend.classes
 
-        def classes(self: VirtualSwitches) -> ClassCounts:
+        def classes(self: VirtualBackend) -> ClassCounts:
             found = told(self)
             return change(found) if any(sum(link.begun) for link in found.links.values()) else found
 
-        patch.setattr(VirtualSwitches, "classes", classes)
+        patch.setattr(VirtualBackend, "classes", classes)
 
     return tamper
 
@@ -252,15 +252,15 @@ def test_what_the_socket_in_front_of_a_link_tells_explains_as_many(
 ) -> None:
     """Of a frame that a host sent and its link never got."""
     a_host_forgets(monkeypatch, 1)
-    statistics = VirtualSwitches.link_statistics
+    statistics = VirtualBackend.link_statistics
 
-    def link_statistics(self: VirtualSwitches) -> Any:
+    def link_statistics(self: VirtualBackend) -> Any:
         rows = statistics(self)
         # The first sender of all is the one that forgets.
         first = [row.from_node for row in rows if self.topology.is_host(row.from_node) and row.packets][:1]
         return [replace(row, socket_drops=told * (row.from_node in first)) for row in rows]
 
-    monkeypatch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    monkeypatch.setattr(VirtualBackend, "link_statistics", link_statistics)
     assert (list(run("workload", tmp_path).failures) == []) == is_right
 
 

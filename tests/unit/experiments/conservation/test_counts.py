@@ -173,7 +173,7 @@ def test_what_is_read_of_a_network() -> None:
 
     class Network:
         topology = TOPOLOGY
-        fabric = Links()
+        backend = Links()
 
         def all_counters(self) -> dict[str, dict[str, list[dict[str, int]]]]:
             return {"s1": {"Ingress.ports.port_in": [{"index": 2, "packets": 5, "bytes": 500}]}}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.emulation.backend import VirtualBackend
 from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.runtimes.virtual import VirtualRuntime
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
@@ -159,9 +159,9 @@ def watch_workers(patch: pytest.MonkeyPatch, seen: Seen, blunder: Blunder) -> No
 
 def miscount(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
     """Links claim a loss, hosts a frame, that was none."""
-    told, count = VirtualSwitches.link_statistics, EndpointStatistics.to_json
+    told, count = VirtualBackend.link_statistics, EndpointStatistics.to_json
 
-    def link_statistics(self: VirtualSwitches) -> Any:
+    def link_statistics(self: VirtualBackend) -> Any:
         rows = told(self)
         if blunder.name == "link":
             last = max(range(len(rows)), key=lambda place: rows[place].packets)
@@ -174,7 +174,7 @@ def miscount(patch: pytest.MonkeyPatch, blunder: Blunder) -> None:
             found["gradient_sent"] = {**found["gradient_sent"], "frames": found["gradient_sent"]["frames"] + 1}
         return found
 
-    patch.setattr(VirtualSwitches, "link_statistics", link_statistics)
+    patch.setattr(VirtualBackend, "link_statistics", link_statistics)
     patch.setattr(EndpointStatistics, "to_json", to_json)
 
 

@@ -39,13 +39,13 @@ class Counted:
 )
 def test_what_the_kernel_lost_is_told(lost: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    fabric = Counted()
+    backend = Counted()
     prompt = CaptureCommands.__new__(CaptureCommands)
     prompt.__dict__.update(
-        _captures={}, topology=star(2), runtime=SimpleNamespace(fabric=fabric), stdout=io.StringIO()
+        _captures={}, topology=star(2), runtime=SimpleNamespace(backend=backend), stdout=io.StringIO()
     )
     prompt.do_capture("h1")
-    fabric.drops += lost
+    backend.drops += lost
     prompt.do_capture("stop")
     assert prompt.stdout.getvalue() == (
         f"h1: capturing to h1.pcapng\nh1: 12 packets in {tmp_path / 'h1.pcapng'}{words}\n"

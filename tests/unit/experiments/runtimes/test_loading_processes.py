@@ -11,6 +11,6 @@ from gradbed.experiments.runtimes.loading import loading
 def test_nobody_waits_for_processes_to_load_what_nobody_needs(tmp_path: Path) -> None:
     """One that were asked to end would do so with status 0, once it had loaded everything."""
     with loading(tmp_path) as made:
-        processes = [made.controller._process, made.fabric._process._process]
+        processes = [made.controller._process, made.switches._process._process]
         assert [process.poll() for process in processes] == [None, None]
     assert [process.returncode for process in processes] == [-signal.SIGKILL] * 2

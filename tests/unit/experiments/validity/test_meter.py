@@ -61,8 +61,8 @@ def test_shares_of_the_busiest_thread_and_lateness_from_the_histogram() -> None:
         duration_s=2.0,
         machine=MachineTimes(busy=100, idle=290, stolen=10),
         threads=[
-            (times("fabric", 100), times("fabric", 1100, 200)),
-            (times("fabric", 0), times("fabric", 300)),
+            (times("switches", 100), times("switches", 1100, 200)),
+            (times("switches", 0), times("switches", 300)),
             (times("agents", 0), times("agents", 400, 20, 100)),
             (times("agents", 0), times("agents", 100, 40, 200)),
             (times("controller", 0), times("controller", 2000, 2000)),
@@ -100,7 +100,7 @@ def test_what_other_programs_used_is_what_the_run_did_not() -> None:
     def others(own_ms: int) -> float | None:
         return measures(
             duration_s=2.0, machine=MachineTimes(busy=2 * TICKS_PER_S, idle=2 * TICKS_PER_S, stolen=0),
-            threads=[(times("fabric", 0), times("fabric", own_ms))], topology=TOPOLOGY,
+            threads=[(times("switches", 0), times("switches", own_ms))], topology=TOPOLOGY,
             before=MonitorReading(), after=MonitorReading(), socket_drops=0, socket_packets=0,
         ).machine_others  # fmt: skip
 
@@ -129,8 +129,8 @@ def test_the_first_line_of_proc_stat(tmp_path: Path) -> None:
 def test_processes_are_known_by_their_command_lines(tmp_path: Path) -> None:
     # Processes that cannot be this one.
     for pid, command in (
-        (9_000_004, b"python\0-m\0gradbed.switch.fabric\0x"),
-        (9_000_005, b"python\0-m\0gradbed.switch.fabric\0x"),
+        (9_000_004, b"python\0-m\0gradbed.switch.switch_process\0x"),
+        (9_000_005, b"python\0-m\0gradbed.switch.switch_process\0x"),
         (9_000_006, b"bash\0"),
         (9_000_007, b"python\0-m\0gradbed.hosts.agents.launcher"),
     ):
@@ -141,8 +141,8 @@ def test_processes_are_known_by_their_command_lines(tmp_path: Path) -> None:
         (task / "comm").write_text("python\n" if pid == 9_000_004 else "data plane\n")
     (tmp_path / "9000007" / "task" / "9000008").mkdir()  # a thread that has ended
     assert thread_times(tmp_path) == {
-        (9_000_004, 9_000_004): ThreadTimes("fabric control", 9_000_004, 9_000_004, 100, 20, 3),
-        (9_000_005, 9_000_005): ThreadTimes("fabric", 9_000_005, 9_000_005, 100, 20, 3),
+        (9_000_004, 9_000_004): ThreadTimes("switch control", 9_000_004, 9_000_004, 100, 20, 3),
+        (9_000_005, 9_000_005): ThreadTimes("switches", 9_000_005, 9_000_005, 100, 20, 3),
         (9_000_007, 9_000_007): ThreadTimes("agents", 9_000_007, 9_000_007, 100, 20, 3),
     }
 

@@ -35,8 +35,8 @@ time.sleep(60)
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Iterator[Path]:
-    """A /proc with a fabric, an agent and a stranger, and no other process of the machine."""
-    commands = [["gradbed.switch.fabric"], ["gradbed.hosts.agents.kernel.launcher"], ["stranger"]]
+    """A /proc with a switch process, an agent and a stranger, and no other process of the machine."""
+    commands = [["gradbed.switch.switch_process"], ["gradbed.hosts.agents.kernel.launcher"], ["stranger"]]
     started = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, *words], stdout=subprocess.PIPE, start_new_session=True)
         for words in commands
@@ -70,7 +70,7 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
     raise_priorities(proc)
     for process, role in [(Path(folder), role) for folder, role in run_processes(proc)]:
         for name, tid in threads(process).items():
-            if role == "fabric" and name == DATA_PLANE:
+            if role == "switches" and name == DATA_PLANE:
                 assert os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
             else:
                 assert os.getpriority(os.PRIO_PROCESS, tid) == NICENESS
@@ -78,7 +78,7 @@ def test_switches_before_hosts_before_everybody_else(proc: Path) -> None:
             deadline = time.monotonic() + 5
             while not (process / "autogroup").read_text().endswith(f"nice {NICENESS}\n"):
                 assert time.monotonic() < deadline
-    assert [role for _, role in run_processes(proc)].count("fabric") == 1
+    assert [role for _, role in run_processes(proc)].count("switches") == 1
     (stranger,) = {path.name for path in proc.iterdir()} - {Path(folder).name for folder, _ in run_processes(proc)}
     assert os.getpriority(os.PRIO_PROCESS, int(stranger)) == os.getpriority(os.PRIO_PROCESS, 0)
 

@@ -15,11 +15,11 @@ from gradbed.controller.southbound.p4runtime.local import LocalSouthbound
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.controller.systems.ndn.entries import components, fib_entry
 from gradbed.controller.systems.ndn.service import NdnService
-from gradbed.emulation.switches.fabric_layout import fabric_config
+from gradbed.emulation.layout import network_config
 from gradbed.experiments.programs import Program
 from gradbed.formats import tlv
 from gradbed.hosts.systems.ndn.packets import VersionHead, ethernet, interest_frame, version_frames
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
 
@@ -50,14 +50,14 @@ class OneRouter:
 
     def __init__(self, hosts: int = 4, prefixes: Mapping[str, int] | None = None, **macros: object) -> None:
         self.topology = parse_topology(f"star:{hosts}", LinkModel())
-        self.fabric = VirtualFabric(fabric_config(self.topology, "memory", 1, ()))
+        self.simulated = SimulatedNetwork(network_config(self.topology, "memory", 1, ()))
         (switch,) = self.topology.switches
         self._switch = switch.name
-        self._device = self.fabric.devices[switch.number]
+        self._device = self.simulated.devices[switch.number]
         files = Program.own("ndn", **{**MACROS, **macros}).compiled()
         self._json = json.loads(files.json.read_text())
         self.southbound = LocalSouthbound(
-            self.fabric, {switch.name: switch.number}, {"ndn": Pipeline.load("ndn", files.json, files.p4info)}
+            self.simulated, {switch.name: switch.number}, {"ndn": Pipeline.load("ndn", files.json, files.p4info)}
         )
         fib = [fib_entry(components(name), port) for name, port in (prefixes or {}).items()]
 
@@ -75,7 +75,7 @@ class OneRouter:
         )
         self.southbound.listen(self.controller)
         self.controller.start(0.0)
-        self._ports = {port: self.fabric.interface(switch.number, port) for port in range(1, hosts + 1)}
+        self._ports = {port: self.simulated.interface(switch.number, port) for port in range(1, hosts + 1)}
 
     def __enter__(self) -> OneRouter:
         return self
@@ -83,7 +83,7 @@ class OneRouter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.fabric.close()
+        self.simulated.close()
 
     def plan(self) -> Plan:
         return self.controller.plan()
@@ -92,7 +92,7 @@ class OneRouter:
         """What leaves the router, by port, because of frames that come in by `port`."""
         for frame in frames:
             self._ports[port].send(np.frombuffer(frame, np.uint8).reshape(1, -1))
-        while not (stop := self.fabric.run_until(None)).idle:
+        while not (stop := self.simulated.run_until(None)).idle:
             for message in stop.messages:
                 self.southbound.take(message.device_id, message.message)
         for message in stop.messages:
@@ -108,9 +108,9 @@ class OneRouter:
             found += [buffer[row, :length].tobytes() for row, length in enumerate(lengths)]
 
     def wait(self, time_us: int) -> None:
-        end_ns = self.fabric.now_ns + 1000 * time_us
-        while self.fabric.now_ns < end_ns:
-            self.fabric.run_until(end_ns)
+        end_ns = self.simulated.now_ns + 1000 * time_us
+        while self.simulated.now_ns < end_ns:
+            self.simulated.run_until(end_ns)
 
     def register(self, name: str) -> list[int]:
         """All cells of the register with this name."""

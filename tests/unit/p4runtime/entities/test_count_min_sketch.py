@@ -18,16 +18,16 @@ from finsy.proto import p4d, p4r
 from gradbed.common.errors import UserError
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.p4runtime.status import BatchError, RequestError, StatusCode
 from gradbed.switch.state.externs import EXTERNS, ExternKind
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = ROOT / "tests/p4/stf/architecture/count_min_sketch.p4"
 ROWS, COLUMNS = 4, 64
 COUNT, ASK = 1, 2
-NETWORK = FabricConfig(
+NETWORK = NetworkConfig(
     switches=(SwitchConfig(device_id=1, name="s1"),),
     interfaces=(InterfaceConfig(device_id=1, port=1, interface="s1-eth1"),),
 )
@@ -42,10 +42,10 @@ def configuration(source: Path, **defines: int) -> Any:
 class Sketch:
     """The program on the virtual clock, written and read through P4Runtime."""
 
-    def __init__(self, fabric: VirtualFabric, config: Any) -> None:
-        self.fabric = fabric
-        self.host = fabric.interface(1, 1)
-        fabric.set_pipeline(1, config)
+    def __init__(self, simulated: SimulatedNetwork, config: Any) -> None:
+        self.simulated = simulated
+        self.host = simulated.interface(1, 1)
+        simulated.set_pipeline(1, config)
         [described] = config.p4info.externs
         self.ids = {each.preamble.alias: each.preamble.id for each in described.instances}
         self.type_id = described.extern_type_id
@@ -54,7 +54,7 @@ class Sketch:
         """The estimate that comes back."""
         sent = REQUEST.pack(op, key >> 32, key & 0xFFFFFFFF, amount, 0)
         self.host.send(np.frombuffer(sent, np.uint8)[None])
-        self.fabric.run_until(None)
+        self.simulated.run_until(None)
         buffer, _ = self.host.receive()
         return int(REQUEST.unpack(bytes(buffer[0][: REQUEST.size]))[-1])
 
@@ -65,10 +65,10 @@ class Sketch:
         return entry
 
     def write(self, entry: Any, kind: int = p4r.Update.MODIFY) -> None:
-        self.fabric.write(1, [p4r.Update(type=kind, entity=p4r.Entity(extern_entry=entry))])
+        self.simulated.write(1, [p4r.Update(type=kind, entity=p4r.Entity(extern_entry=entry))])
 
     def read(self, entry: Any) -> list[Any]:
-        return [found.extern_entry for found in self.fabric.read(1, [p4r.Entity(extern_entry=entry)])]
+        return [found.extern_entry for found in self.simulated.read(1, [p4r.Entity(extern_entry=entry)])]
 
     def data(self) -> Any:
         [found] = self.read(self.entry())
@@ -83,7 +83,7 @@ class Sketch:
 @pytest.fixture
 def pair() -> Iterator[list[Sketch]]:
     config = configuration(PROGRAM, ROWS=ROWS, COLUMNS=COLUMNS)
-    with VirtualFabric(NETWORK) as first, VirtualFabric(NETWORK) as second:
+    with SimulatedNetwork(NETWORK) as first, SimulatedNetwork(NETWORK) as second:
         yield [Sketch(first, config), Sketch(second, config)]
 
 
@@ -139,7 +139,7 @@ def test_sketches_are_cleared_copied_and_added(pair: list[Sketch]) -> None:
     assert not second.counts().any()
     assert all(second.request(ASK, key) == 0 for key in true)
     # What leads from the loaded program to the present state, as RECONCILE_AND_COMMIT has it.
-    second.fabric.write(1, list(first.fabric._target(1).running().export()))
+    second.simulated.write(1, list(first.simulated._target(1).running().export()))
     assert second.data() == first.data() and first.counts().any()
 
 
@@ -236,13 +236,13 @@ V1Switch(P(), Check(), HeavyHitters(), NoEgress(), Check(), D()) main;
 
 def test_the_documented_program_tells_who_sends_much(source: Path) -> None:
     told: list[tuple[int, int]] = []
-    with VirtualFabric(NETWORK) as fabric:
-        sketch = Sketch(fabric, configuration(source))
-        fabric.devices[1].on_digest(lambda _, words: told.append((words[0], words[1])))
+    with SimulatedNetwork(NETWORK) as simulated:
+        sketch = Sketch(simulated, configuration(source))
+        simulated.devices[1].on_digest(lambda _, words: told.append((words[0], words[1])))
         for source_ip, packets in ((1, 12), (2, 9), (3, 30)):
             for _ in range(packets):
                 sketch.host.send(np.frombuffer(struct.pack(">I", source_ip) + bytes(996), np.uint8)[None])
-        fabric.run_until(None)
+        simulated.run_until(None)
     assert told == [(1, 10_000), (3, 10_000)]
 
 

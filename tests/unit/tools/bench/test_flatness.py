@@ -107,10 +107,10 @@ def test_the_census_tells_what_a_process_holds() -> None:
 def test_roles_are_those_of_modules() -> None:
     (own,) = [each for each in processes() if each.pid == os.getpid()]
     assert role_of(own, {}, "me") == "me"
-    modules = {"gradbed.switch.fabric": "fabric"}
+    modules = {"gradbed.switch.switch_process": "switches"}
     with subprocess.Popen([sys.executable, "-m", "http.server", "--help"], stdout=subprocess.PIPE) as other:
-        found = type(own)(other.pid, ("python", "-P", "-m", "gradbed.switch.fabric", "x"), 0, 0, 0, "")
-        assert role_of(found, modules, "me") == "fabric"
+        found = type(own)(other.pid, ("python", "-P", "-m", "gradbed.switch.switch_process", "x"), 0, 0, 0, "")
+        assert role_of(found, modules, "me") == "switches"
         assert role_of(type(own)(other.pid, ("python", "-m"), 0, 0, 0, ""), modules, "me") == OTHERS
         other.communicate()
 

@@ -13,9 +13,9 @@ import numpy as np
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
 from gradbed.switch.engine.statistics import LinkStatistics
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.program_cache import compiled_files
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
 
@@ -49,10 +49,10 @@ def number_of(text: bytes) -> int:
     return int.from_bytes(text[42:50], "big")
 
 
-def route(fabric: VirtualFabric, switch: int, ports: Mapping[int, int]) -> None:
+def route(simulated: SimulatedNetwork, switch: int, ports: Mapping[int, int]) -> None:
     """ports: by the number of the destination host."""
     for host, port in ports.items():
-        fabric.devices[switch].state.tables.insert(
+        simulated.devices[switch].state.tables.insert(
             f"{BALANCE}.destinations",
             [KeyMatch(address(host), prefix_bits=32)],
             ActionCall(f"{BALANCE}.forward", (port, 1)),
@@ -60,31 +60,31 @@ def route(fabric: VirtualFabric, switch: int, ports: Mapping[int, int]) -> None:
         )
 
 
-def star(links: Iterable[LinkModel], threads: int = 1) -> VirtualFabric:
+def star(links: Iterable[LinkModel], threads: int = 1) -> SimulatedNetwork:
     """Switch 1 with host i at port i, each by a link of its own."""
     models = list(links)
-    config = FabricConfig(
+    config = NetworkConfig(
         switches=(SwitchConfig(device_id=1, name="s1"),),
         interfaces=tuple(
             InterfaceConfig(device_id=1, port=host, interface=f"h{host}", link=model)
             for host, model in enumerate(models, 1)
         ),
     )
-    fabric = loaded(config, threads)
-    route(fabric, 1, {host: host for host in range(1, len(models) + 1)})
-    return fabric
+    simulated = loaded(config, threads)
+    route(simulated, 1, {host: host for host in range(1, len(models) + 1)})
+    return simulated
 
 
-def loaded(config: FabricConfig, threads: int = 1) -> VirtualFabric:
-    fabric = VirtualFabric(config, threads=threads)
-    for device in fabric.devices.values():
+def loaded(config: NetworkConfig, threads: int = 1) -> SimulatedNetwork:
+    simulated = SimulatedNetwork(config, threads=threads)
+    for device in simulated.devices.values():
         device.load(program())
-    return fabric
+    return simulated
 
 
-def ring(count: int, link: LinkModel, outside: LinkModel | None = None) -> FabricConfig:
+def ring(count: int, link: LinkModel, outside: LinkModel | None = None) -> NetworkConfig:
     """Switches s1.. in a ring: host i at port 1 of si, port 2 leads to the next one, port 3 to the one before."""
-    return FabricConfig(
+    return NetworkConfig(
         switches=tuple(SwitchConfig(device_id=i, name=f"s{i}") for i in range(1, count + 1)),
         interfaces=tuple(
             InterfaceConfig(device_id=i, port=1, interface=f"h{i}", link=outside or link) for i in range(1, count + 1)
@@ -93,7 +93,7 @@ def ring(count: int, link: LinkModel, outside: LinkModel | None = None) -> Fabri
     )
 
 
-def of_topology(topology: Topology, link: LinkModel) -> FabricConfig:
+def of_topology(topology: Topology, link: LinkModel) -> NetworkConfig:
     """Every link as `link`; device ids are the switches' numbers."""
     number = {switch.name: switch.number for switch in topology.switches}
 
@@ -107,15 +107,15 @@ def of_topology(topology: Topology, link: LinkModel) -> FabricConfig:
         interfaces.append(
             InterfaceConfig(device_id=number[switch.node], port=switch.port, interface=host.node, link=link)
         )
-    return FabricConfig(
+    return NetworkConfig(
         switches=tuple(SwitchConfig(device_id=each.number, name=each.name) for each in topology.switches),
         interfaces=tuple(interfaces),
         links=tuple(LinkConfig(a=ends(each)[0], b=ends(each)[1], link=link) for each in topology.switch_links),
     )
 
 
-def quiet_interfaces(fabric: VirtualFabric, config_ports: Iterable[tuple[int, int]]) -> list[HostInterface]:
-    interfaces = [fabric.interface(*place) for place in config_ports]
+def quiet_interfaces(simulated: SimulatedNetwork, config_ports: Iterable[tuple[int, int]]) -> list[HostInterface]:
+    interfaces = [simulated.interface(*place) for place in config_ports]
     for interface in interfaces:
         interface.set_quiet(True)
     return interfaces
@@ -132,11 +132,11 @@ def send(interface: HostInterface, frames: Iterable[bytes], times_ns: Iterable[i
     interface.send(rows, lengths, None if times_ns is None else np.array(list(times_ns), np.int64))
 
 
-def run(fabric: VirtualFabric) -> None:
-    while not fabric.run_until(None).idle:
+def run(simulated: SimulatedNetwork) -> None:
+    while not simulated.run_until(None).idle:
         pass
 
 
-def rows(fabric: VirtualFabric) -> dict[tuple[int, int, str], LinkStatistics]:
+def rows(simulated: SimulatedNetwork) -> dict[tuple[int, int, str], LinkStatistics]:
     """By device id, port and direction."""
-    return {(row.device_id, row.port, row.direction): row for row in fabric.engine.link_statistics()}
+    return {(row.device_id, row.port, row.direction): row for row in simulated.engine.link_statistics()}

@@ -35,66 +35,66 @@ SLOW = LinkModel(rate_bps=80_000_000, delay_us=1)
 
 def test_pauses_end_when_a_program_is_loaded_anew() -> None:
     """What waits is dropped, so nothing is held any more."""
-    with star((FAST, SLOW)) as fabric:
-        (sender,) = quiet_interfaces(fabric, [(1, 1)])
+    with star((FAST, SLOW)) as simulated:
+        (sender,) = quiet_interfaces(simulated, [(1, 1)])
         send(sender, [frame(2, 1000)] * 50)
-        fabric.run_until(20_000)
-        assert rows(fabric)[1, 1, "in"].pauses_received[0] == 1
-        fabric.devices[1].load(program())
-        route(fabric, 1, {1: 1, 2: 2})
-        run(fabric)
-        found = rows(fabric)[1, 1, "in"]
-        dropped = fabric.devices[1].statistics().swap_drops
+        simulated.run_until(20_000)
+        assert rows(simulated)[1, 1, "in"].pauses_received[0] == 1
+        simulated.devices[1].load(program())
+        route(simulated, 1, {1: 1, 2: 2})
+        run(simulated)
+        found = rows(simulated)[1, 1, "in"]
+        dropped = simulated.devices[1].statistics().swap_drops
         assert dropped > 0
-        assert rows(fabric)[1, 2, "out"].packets == 50 - dropped
+        assert rows(simulated)[1, 2, "out"].packets == 50 - dropped
         assert found.pauses_sent == found.pauses_received and found.queued == 0
 
 
 def test_a_link_may_lose_its_pfc_while_it_is_paused() -> None:
-    with star((FAST, SLOW)) as fabric:
-        (sender,) = quiet_interfaces(fabric, [(1, 1)])
+    with star((FAST, SLOW)) as simulated:
+        (sender,) = quiet_interfaces(simulated, [(1, 1)])
         send(sender, [frame(2, 1000)] * 50)
-        fabric.run_until(20_000)
+        simulated.run_until(20_000)
         without = dataclasses.replace(FAST, pfc_xoff_bytes=0, pfc_xon_bytes=0)
-        fabric.engine.set_link(1, 1, without, ["in"])
-        run(fabric)
-        found = rows(fabric)[1, 1, "in"]
+        simulated.engine.set_link(1, 1, without, ["in"])
+        run(simulated)
+        found = rows(simulated)[1, 1, "in"]
         assert (found.pauses_sent[0], found.pauses_received[0], found.queued) == (1, 1, 0)
-        assert rows(fabric)[1, 2, "out"].packets == 50
+        assert rows(simulated)[1, 2, "out"].packets == 50
 
 
 def test_a_link_may_get_pfc() -> None:
     """What waits in the switch by then does not count."""
-    with star((dataclasses.replace(FAST, pfc_xoff_bytes=0, pfc_xon_bytes=0), SLOW)) as fabric:
-        (sender,) = quiet_interfaces(fabric, [(1, 1)])
+    with star((dataclasses.replace(FAST, pfc_xoff_bytes=0, pfc_xon_bytes=0), SLOW)) as simulated:
+        (sender,) = quiet_interfaces(simulated, [(1, 1)])
         send(sender, [frame(2, 1000)] * 10)
-        fabric.run_until(100_000)
-        fabric.engine.set_link(1, 1, FAST, ["in"])
-        fabric.run_until(200_000)
-        assert sum(rows(fabric)[1, 1, "in"].pauses_sent) == 0
+        simulated.run_until(100_000)
+        simulated.engine.set_link(1, 1, FAST, ["in"])
+        simulated.run_until(200_000)
+        assert sum(rows(simulated)[1, 1, "in"].pauses_sent) == 0
         send(sender, [frame(2, 1000)] * 10)
-        run(fabric)
-        found = rows(fabric)[1, 1, "in"]
+        run(simulated)
+        found = rows(simulated)[1, 1, "in"]
         assert found.pauses_sent[0] > 0 and found.pauses_sent == found.pauses_received
-        assert rows(fabric)[1, 2, "out"].packets == 20
+        assert rows(simulated)[1, 2, "out"].packets == 20
 
 
 def test_pauses_pass_a_link_that_is_cut_and_packets_do_not() -> None:
     """So that both ends agree when it is mended."""
     config = ring(3, FAST, SLOW)
-    with loaded(config) as fabric:
+    with loaded(config) as simulated:
         for switch in (1, 2, 3):
-            route(fabric, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
+            route(simulated, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
         for host, number in ((1, 50), (2, 50)):
-            (sender,) = quiet_interfaces(fabric, [(host, 1)])
+            (sender,) = quiet_interfaces(simulated, [(host, 1)])
             send(sender, [frame(3, 1000)] * number)
         for _ in range(20):
-            fabric.run_until(fabric.now_ns + 150_000)
-            fabric.engine.set_link_up(1, 2, up=False)
-            fabric.run_until(fabric.now_ns + 50_000)
-            fabric.engine.set_link_up(1, 2, up=True)
-        run(fabric)
-        found = rows(fabric)
+            simulated.run_until(simulated.now_ns + 150_000)
+            simulated.engine.set_link_up(1, 2, up=False)
+            simulated.run_until(simulated.now_ns + 50_000)
+            simulated.engine.set_link_up(1, 2, up=True)
+        run(simulated)
+        found = rows(simulated)
         assert all(row.pauses_sent == row.pauses_received for row in found.values())
         assert found[1, 2, "out"].pauses_sent[0] > 1
         lost = found[1, 2, "out"].losses
@@ -104,14 +104,14 @@ def test_pauses_pass_a_link_that_is_cut_and_packets_do_not() -> None:
 
 def test_a_capture_shows_pause_frames(tmp_path: Path) -> None:
     file = tmp_path / "h1.pcap"
-    with star((FAST, SLOW)) as fabric:
-        (sender,) = quiet_interfaces(fabric, [(1, 1)])
-        capture = fabric.engine.capture(file, [(1, 1, "out")])
+    with star((FAST, SLOW)) as simulated:
+        (sender,) = quiet_interfaces(simulated, [(1, 1)])
+        capture = simulated.engine.capture(file, [(1, 1, "out")])
         send(sender, [frame(2, 1000, 5)] * 12)
-        run(fabric)
+        run(simulated)
         capture.close()
-        sent = rows(fabric)[1, 1, "in"].pauses_sent[5]
-        assert rows(fabric)[1, 1, "out"].packets == 0
+        sent = rows(simulated)[1, 1, "in"].pauses_sent[5]
+        assert rows(simulated)[1, 1, "out"].packets == 0
     with file.open("rb") as stream:
         frames = [text for _, text in read_pcap(stream)]
     assert len(frames) == 2 * sent > 2

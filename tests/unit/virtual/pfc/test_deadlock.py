@@ -12,7 +12,7 @@ from gradbed.controller.planning.plan import Plan
 from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.training.service import TrainingService, TrainingSettings
 from gradbed.switch.engine.engine import LinksDeadlocked
-from gradbed.switch.virtual import Generator, VirtualFabric
+from gradbed.switch.virtual import Generator, SimulatedNetwork
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology
@@ -33,26 +33,26 @@ LINK = LinkModel(rate_bps=1_000_000_000, delay_us=1, queue_packets=1000, pfc_xof
 BURST = 200
 
 
-def ring_of(count: int, hops: int, threads: int = 1) -> VirtualFabric:
+def ring_of(count: int, hops: int, threads: int = 1) -> SimulatedNetwork:
     """Host i's packets for the one `hops` further go that way round."""
-    fabric = loaded(ring(count, LINK), threads)
+    simulated = loaded(ring(count, LINK), threads)
     for switch in range(1, count + 1):
         # Everything else goes on round the ring.
-        route(fabric, switch, {host: 1 if host == switch else 2 for host in range(1, count + 1)})
-    return fabric
+        route(simulated, switch, {host: 1 if host == switch else 2 for host in range(1, count + 1)})
+    return simulated
 
 
-def burst(fabric: VirtualFabric, count: int, hops: int) -> None:
-    interfaces = quiet_interfaces(fabric, [(switch, 1) for switch in range(1, count + 1)])
+def burst(simulated: SimulatedNetwork, count: int, hops: int) -> None:
+    interfaces = quiet_interfaces(simulated, [(switch, 1) for switch in range(1, count + 1)])
     for host, interface in enumerate(interfaces, 1):
         send(interface, [frame((host - 1 + hops) % count + 1, 1000, 3)] * BURST)
 
 
 def test_a_ring_that_waits_for_itself_is_named() -> None:
-    with ring_of(3, 2) as fabric:
-        burst(fabric, 3, 2)
+    with ring_of(3, 2) as simulated:
+        burst(simulated, 3, 2)
         with pytest.raises(LinksDeadlocked) as found:
-            run(fabric)
+            run(simulated)
         assert {(each.device_id, each.port, each.priority) for each in found.value.circle} == {
             (1, 2, 3), (2, 2, 3), (3, 2, 3)
         }  # fmt: skip
@@ -63,10 +63,10 @@ def test_a_ring_that_waits_for_itself_is_named() -> None:
         assert isinstance(found.value, UserError)
         assert "\n" not in text
         assert all(link in text for link in ("s1-s2", "s2-s3", "s3-s1", "priority 3"))
-        waiting = sum(row.queued for row in fabric.engine.link_statistics())
-        assert waiting > 0 and not any(row.queue_drops for row in fabric.engine.link_statistics())
+        waiting = sum(row.queued for row in simulated.engine.link_statistics())
+        assert waiting > 0 and not any(row.queue_drops for row in simulated.engine.link_statistics())
         # From then on time goes on without it.
-        assert fabric.run_until(10**10).time_ns == 10**10
+        assert simulated.run_until(10**10).time_ns == 10**10
 
 
 def test_a_deadlock_is_found_while_others_go_on() -> None:
@@ -77,49 +77,49 @@ def test_a_deadlock_is_found_while_others_go_on() -> None:
     config = config.model_copy(
         update={"switches": (*config.switches, other), "interfaces": (*config.interfaces, more)}
     )
-    with loaded(config) as fabric:
+    with loaded(config) as simulated:
         for switch in (1, 2, 3):
-            route(fabric, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
+            route(simulated, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
         generator = Generator(
             src_mac=bytes(6), dst_mac=bytes(6), src_ip=IPv4Address(address(8)), dst_ip=IPv4Address(address(9)),
             rate_bps=10_000_000, frame_bytes=1000, stop_ns=10**12, dst_port=9,
         )  # fmt: skip
-        fabric.add_generator(9, 1, generator)
-        burst(fabric, 3, 2)
+        simulated.add_generator(9, 1, generator)
+        burst(simulated, 3, 2)
         with pytest.raises(LinksDeadlocked, match="s1-s2"):
-            fabric.run_until(10**11)
-        assert fabric.now_ns < 60_000_000
+            simulated.run_until(10**11)
+        assert simulated.now_ns < 60_000_000
 
 
 def test_a_ring_of_single_steps_goes_on() -> None:
-    with ring_of(3, 1) as fabric:
-        burst(fabric, 3, 1)
-        run(fabric)
-        assert fabric.engine.deadlock() == []
-        assert all(rows(fabric)[switch, 1, "out"].packets == BURST for switch in (1, 2, 3))
+    with ring_of(3, 1) as simulated:
+        burst(simulated, 3, 1)
+        run(simulated)
+        assert simulated.engine.deadlock() == []
+        assert all(rows(simulated)[switch, 1, "out"].packets == BURST for switch in (1, 2, 3))
 
 
 def test_a_ring_with_room_for_all_goes_on() -> None:
     """The same circle of links, but no pause."""
-    with loaded(ring(3, LinkModel(rate_bps=10**9, queue_packets=1000, pfc_xoff_bytes=10**6))) as fabric:
+    with loaded(ring(3, LinkModel(rate_bps=10**9, queue_packets=1000, pfc_xoff_bytes=10**6))) as simulated:
         for switch in (1, 2, 3):
-            route(fabric, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
-        burst(fabric, 3, 2)
-        run(fabric)
-        assert all(rows(fabric)[switch, 1, "out"].packets == BURST for switch in (1, 2, 3))
+            route(simulated, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
+        burst(simulated, 3, 2)
+        run(simulated)
+        assert all(rows(simulated)[switch, 1, "out"].packets == BURST for switch in (1, 2, 3))
 
 
 def test_long_pauses_behind_a_slow_host_are_no_deadlock() -> None:
     slow = LinkModel(rate_bps=100_000, queue_packets=1000)
     config = ring(3, LINK)
     interfaces = [each.model_copy(update={"link": slow} if each.device_id == 2 else {}) for each in config.interfaces]
-    with loaded(config.model_copy(update={"interfaces": tuple(interfaces)})) as fabric:
+    with loaded(config.model_copy(update={"interfaces": tuple(interfaces)})) as simulated:
         for switch in (1, 2, 3):
-            route(fabric, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
-        (interface,) = quiet_interfaces(fabric, [(1, 1)])
+            route(simulated, switch, {host: 1 if host == switch else 2 for host in (1, 2, 3)})
+        (interface,) = quiet_interfaces(simulated, [(1, 1)])
         send(interface, [frame(2, 1000, 3)] * 40)
-        run(fabric)
-        found = rows(fabric)
+        run(simulated)
+        found = rows(simulated)
         assert found[2, 1, "out"].packets == 40
         assert found[1, 2, "out"].paused_ns[3] > 10**9
 

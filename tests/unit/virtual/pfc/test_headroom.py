@@ -26,14 +26,14 @@ def most_drops(delay_us: int, xoff_bytes: int, queue_packets: int, senders: int 
     for phase_ns in range(0, FRAME_BYTES, 20):
         # The last receiver's link has the queue in question; hosts without PFC keep the ways back busy.
         last = LinkModel(rate_bps=FOREVER.rate_bps, queue_packets=queue_packets)
-        with star((*[model] * senders, last, *[LinkModel(rate_bps=FAST_BPS)] * senders)) as fabric:
-            interfaces = quiet_interfaces(fabric, [(1, host) for host in range(1, 2 * senders + 2)])
+        with star((*[model] * senders, last, *[LinkModel(rate_bps=FAST_BPS)] * senders)) as simulated:
+            interfaces = quiet_interfaces(simulated, [(1, host) for host in range(1, 2 * senders + 2)])
             sending, noise = interfaces[:senders], interfaces[senders + 1 :]
             for host, (interface, other) in enumerate(zip(sending, noise, strict=True), 1):
                 send(interface, [frame(senders + 1, FRAME_BYTES)] * FRAMES, [50_000] * FRAMES)
                 send(other, [frame(host, FRAME_BYTES)] * 200, [phase_ns] * 200)
-            fabric.run_until(1_000_000)
-            worst = max(worst, rows(fabric)[1, senders + 1, "out"].queue_drops)
+            simulated.run_until(1_000_000)
+            worst = max(worst, rows(simulated)[1, senders + 1, "out"].queue_drops)
     return worst
 
 

@@ -15,8 +15,8 @@ from gradbed.controller.planning.routing import shortest_routes
 from gradbed.controller.systems.training.service import TrainingService, TrainingSettings
 from gradbed.switch.device import ActionCall, KeyMatch
 from gradbed.switch.engine.statistics import LinkStatistics
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel, packets_without_loss
 from gradbed.topo.registry import parse_topology
@@ -48,7 +48,7 @@ def arrivals(interface: HostInterface) -> Arrivals:
 
 
 @st.composite
-def trees(draw: st.DrawFn, least_delay_us: int = 0) -> tuple[FabricConfig, networkx.Graph, int]:
+def trees(draw: st.DrawFn, least_delay_us: int = 0) -> tuple[NetworkConfig, networkx.Graph, int]:
     """Switches that hang together as a tree, each with a host at port 1 whose number is the switch's; links at
     random, with queues just as long as the formula says. In a tree no packets wait for each other in a circle."""
     count = draw(st.integers(2, 6))
@@ -97,20 +97,20 @@ def trees(draw: st.DrawFn, least_delay_us: int = 0) -> tuple[FabricConfig, netwo
     )
     switches = tuple(SwitchConfig(device_id=node, name=f"s{node}") for node in graph)
     return (
-        FabricConfig(switches=switches, interfaces=interfaces, links=tuple(links)),
+        NetworkConfig(switches=switches, interfaces=interfaces, links=tuple(links)),
         graph,
         draw(st.integers(0, 999)),
     )
 
 
-def traffic(fabric: VirtualFabric, graph: networkx.Graph, seed: int) -> list[HostInterface]:
+def traffic(simulated: SimulatedNetwork, graph: networkx.Graph, seed: int) -> list[HostInterface]:
     """Routes along the tree, and what each host sends to another one. The hosts' interfaces, by node."""
     draw = random.Random(seed)
     for node in graph:
         paths = networkx.single_source_shortest_path(graph, node)
         ports = {to: 1 if to == node else graph.edges[node, path[1]]["ports"][node] for to, path in paths.items()}
-        route(fabric, node, ports)
-    interfaces = quiet_interfaces(fabric, [(node, 1) for node in graph])
+        route(simulated, node, ports)
+    interfaces = quiet_interfaces(simulated, [(node, 1) for node in graph])
     for node, interface in zip(graph, interfaces, strict=True):
         target = draw.choice([other for other in graph if other != node])
         frames = [
@@ -121,34 +121,34 @@ def traffic(fabric: VirtualFabric, graph: networkx.Graph, seed: int) -> list[Hos
     return interfaces
 
 
-Tree = tuple[FabricConfig, networkx.Graph, int]
+Tree = tuple[NetworkConfig, networkx.Graph, int]
 
 
 @given(trees())
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
 def test_nothing_is_lost_where_there_is_room(case: Tree) -> None:
     config, graph, seed = case
-    with loaded(config) as fabric:
-        interfaces = traffic(fabric, graph, seed)
-        run(fabric)
-        found = fabric.engine.link_statistics()
+    with loaded(config) as simulated:
+        interfaces = traffic(simulated, graph, seed)
+        run(simulated)
+        found = simulated.engine.link_statistics()
         assert not any(row.queue_drops for row in found)
         assert sum(row.packets for row in found if row.direction == "in") == 150 * len(graph)
         assert sum(len(interface.receive()[0]) for interface in interfaces) == 150 * len(graph)
         # Both ends of each link have counted the same pauses, and all are over.
         assert all(row.pauses_sent == row.pauses_received for row in found)
         ended = [row.paused_ns for row in found]
-        fabric.run_until(fabric.now_ns + 1_000_000)
-        assert [row.paused_ns for row in fabric.engine.link_statistics()] == ended
-        assert fabric.engine.statistics().live_packets == 0
+        simulated.run_until(simulated.now_ns + 1_000_000)
+        assert [row.paused_ns for row in simulated.engine.link_statistics()] == ended
+        assert simulated.engine.statistics().live_packets == 0
 
 
 def by_threads(case: Tree, threads: int) -> tuple[list[Arrivals], list[LinkStatistics]]:
     config, graph, seed = case
-    with side_by_side(loaded(config, threads)) as fabric:
-        interfaces = traffic(fabric, graph, seed)
-        run(fabric)
-        return [arrivals(interface) for interface in interfaces], fabric.engine.link_statistics()
+    with side_by_side(loaded(config, threads)) as simulated:
+        interfaces = traffic(simulated, graph, seed)
+        run(simulated)
+        return [arrivals(interface) for interface in interfaces], simulated.engine.link_statistics()
 
 
 @pytest.mark.thorough
@@ -168,11 +168,11 @@ LOSSLESS = LinkModel(
 )
 
 
-def install(fabric: VirtualFabric, topology: Topology) -> None:
+def install(simulated: SimulatedNetwork, topology: Topology) -> None:
     """All shortest paths; each packet takes any."""
     plan = TrainingService(topology, shortest_routes(topology), TrainingSettings(policy="random-spraying")).base()
     for name, switch in plan.switches.items():
-        tables = fabric.devices[topology.switch(name).number].state.tables
+        tables = simulated.devices[topology.switch(name).number].state.tables
         for entry in switch.entries:
             key = [
                 KeyMatch(how.value, prefix_bits=how.prefix_bits) if isinstance(how, Lpm) else KeyMatch(how)  # type: ignore[arg-type]
@@ -185,15 +185,15 @@ def install(fabric: VirtualFabric, topology: Topology) -> None:
 def incast(threads: int) -> tuple[list[Arrivals], list[LinkStatistics]]:
     """All hosts send to the first two: what arrived, and what links counted."""
     config = of_topology(FAT_TREE, LOSSLESS)
-    with side_by_side(loaded(config, threads)) as fabric:
-        install(fabric, FAT_TREE)
-        interfaces = quiet_interfaces(fabric, [(each.device_id, each.port) for each in config.interfaces])
+    with side_by_side(loaded(config, threads)) as simulated:
+        install(simulated, FAT_TREE)
+        interfaces = quiet_interfaces(simulated, [(each.device_id, each.port) for each in config.interfaces])
         targets = [int(IPv4Address(host.ip)) & 0xFFFFFF for host in FAT_TREE.hosts[:2]]
         for host, interface in enumerate(interfaces[2:]):
             frames = [frame(targets[n % 2], 1500, n % 4 and 3, 1000 * host + n) for n in range(120)]
             send(interface, frames, [500 * n for n in range(120)])
-        run(fabric)
-        return [arrivals(interface) for interface in interfaces], fabric.engine.link_statistics()
+        run(simulated)
+        return [arrivals(interface) for interface in interfaces], simulated.engine.link_statistics()
 
 
 @pytest.fixture(scope="module")

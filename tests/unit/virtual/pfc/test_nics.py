@@ -9,7 +9,7 @@ import pytest
 
 from gradbed.switch.device import ActionCall, KeyMatch
 from gradbed.switch.engine.statistics import LinkStatistics
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.link import LinkModel, packets_without_loss
 from tests.unit.virtual.pfc.networks import BALANCE, SOURCE
 from tests.unit.virtual.transport.network import RECEIVED, Line, ip, mac
@@ -20,11 +20,11 @@ SIZE_BYTES = 400_000
 LINK = LinkModel(rate_bps=100 * 10**9, delay_us=1)
 
 
-def routes(fabric: VirtualFabric) -> None:
+def routes(simulated: SimulatedNetwork) -> None:
     for host in (RECEIVER, *SENDERS):
         forward = ActionCall(f"{BALANCE}.forward", (host, int.from_bytes(mac(host), "big")))
         key = [KeyMatch(ip(host), prefix_bits=32)]
-        fabric.devices[1].state.tables.insert(f"{BALANCE}.destinations", key, forward, 0)
+        simulated.devices[1].state.tables.insert(f"{BALANCE}.destinations", key, forward, 0)
 
 
 def lossless(delay_us: int) -> LinkModel:
@@ -43,7 +43,7 @@ def incast(link: LinkModel, **options: Any) -> tuple[dict[tuple[int, str], LinkS
             line.connect(host, RECEIVER, 1, host, priority=3, **options)
             line.open(host).send(1, host, SIZE_BYTES)
         line.run()
-        rows = {(row.port, row.direction): row for row in line.fabric.engine.link_statistics()}
+        rows = {(row.port, row.direction): row for row in line.simulated.engine.link_statistics()}
         return rows, [(each.time_ns, each.tag) for each in line.done[RECEIVER] if each.kind == RECEIVED]
 
 
@@ -82,11 +82,11 @@ def test_a_pair_of_another_priority_goes_on(priority: int, slower: float) -> Non
             line.open(host).send(1, host, 10 * SIZE_BYTES)
         line.connect(2, 3, 7, 7, priority=priority)
         line.run(40_000)
-        before = {row.port: row for row in line.fabric.engine.link_statistics() if row.direction == "in"}
+        before = {row.port: row for row in line.simulated.engine.link_statistics() if row.direction == "in"}
         assert before[2].paused_ns[3] > 10_000
         line.open(2).send(7, 99, SIZE_BYTES)
         line.run()
         (other,) = [each for each in line.done[3] if each.kind == RECEIVED]
         alone_ns = -(-SIZE_BYTES // 4096) * (MOST_BYTES - 20) * 8 / 100 + 2000
         assert alone_ns < other.time_ns - 40_000 < slower * alone_ns
-        assert not any(row.queue_drops for row in line.fabric.engine.link_statistics())
+        assert not any(row.queue_drops for row in line.simulated.engine.link_statistics())

@@ -64,20 +64,20 @@ def by_model(case: Case) -> SwitchModel:
 def test_every_packet_arrives_when_it_should(seed: int) -> None:
     case = random_case(seed)
     model = by_model(case)
-    with star(case.links) as fabric:
-        interfaces = quiet_interfaces(fabric, [(1, host) for host in range(1, len(case.links) + 1)])
+    with star(case.links) as simulated:
+        interfaces = quiet_interfaces(simulated, [(1, host) for host in range(1, len(case.links) + 1)])
         for host, interface in enumerate(interfaces):
             own = [(at_ns, packet) for at_ns, packet in case.packets if packet.source == host]
             frames = [frame(p.target + 1, p.length, p.priority, p.number) for _, p in own]
             send(interface, frames, [at_ns for at_ns, _ in own])
-        run(fabric)
+        run(simulated)
         arrived = []
         for host, interface in enumerate(interfaces):
             texts, _ = interface.receive()
             times = interface.times_ns.tolist()
             arrived += [(at, host, number_of(bytes(text))) for at, text in zip(times, texts, strict=True)]
         assert sorted(arrived) == sorted(model.arrived)
-        found = rows(fabric)
+        found = rows(simulated)
         for host, (up, down) in enumerate(zip(model.up, model.down, strict=True), 1):
             row = found[1, host, "in"]
             assert row.pauses_sent == tuple(up.pauses_sent)
@@ -99,13 +99,13 @@ def test_the_cases_pause_and_drop() -> None:
 def test_a_pause_that_goes_on_counts_up_to_now() -> None:
     slow = LinkModel(rate_bps=8_000_000, delay_us=1)
     fast = link(1, 1, 1000, 0, 1000)
-    with star((fast, slow)) as fabric:
-        (interface,) = quiet_interfaces(fabric, [(1, 1)])
+    with star((fast, slow)) as simulated:
+        (interface,) = quiet_interfaces(simulated, [(1, 1)])
         send(interface, [frame(2, 1000, 5, number) for number in range(5)])
         # The second packet that waits is held at 3 * 1000 + 1000 ns; the pause takes 60 + 1000 ns.
         for time_ns in (5059, 5060, 5061, 9000):
-            fabric.run_until(time_ns)
-            row = rows(fabric)[1, 1, "in"]
+            simulated.run_until(time_ns)
+            row = rows(simulated)[1, 1, "in"]
             assert row.paused_ns[5] == max(0, time_ns - 5060)
             assert (row.pauses_sent[5], row.pauses_received[5]) == (1, int(time_ns >= 5060))
 
@@ -113,12 +113,12 @@ def test_a_pause_that_goes_on_counts_up_to_now() -> None:
 def test_other_priorities_go_on() -> None:
     slow = LinkModel(rate_bps=8_000_000, delay_us=1)
     fast = link(1, 1, 1000, 0, 1000)
-    with star((fast, slow, fast)) as fabric:
-        sender, _, taker = quiet_interfaces(fabric, [(1, 1), (1, 2), (1, 3)])
+    with star((fast, slow, fast)) as simulated:
+        sender, _, taker = quiet_interfaces(simulated, [(1, 1), (1, 2), (1, 3)])
         send(sender, [frame(2, 1000, 5, number) for number in range(20)])
         send(sender, [frame(3, 1000, 4, number) for number in range(20)], [20_000] * 20)
         send(sender, [frame(3, 1000, 5, number) for number in range(20)], [20_000] * 20)
-        fabric.run_until(100_000)
+        simulated.run_until(100_000)
         texts, _ = taker.receive()
         # Those of the paused priority wait behind the others of it, whereever they go.
         assert [text[15] >> 5 for text in texts] == [4] * 20
@@ -127,12 +127,12 @@ def test_other_priorities_go_on() -> None:
 @pytest.mark.parametrize("tagged", [False, True])
 def test_a_host_pauses_by_dscp_or_by_tag(tagged: bool) -> None:
     """What is not IPv4 has priority 0, unless a VLAN tag says more; the program drops it here, so nothing is held."""
-    with star((link(1, 1, 1000, 0, 3),) * 2) as fabric:
-        (sender,) = quiet_interfaces(fabric, [(1, 1)])
+    with star((link(1, 1, 1000, 0, 3),) * 2) as simulated:
+        (sender,) = quiet_interfaces(simulated, [(1, 1)])
         ether = b"\x81\x00\x60\x01" if tagged else b"\x88\xcc"
         # Seven at one moment: one is sent, three wait in each queue.
         frames = [bytes(12) + ether + b"\xff" * 50] * 7 + [frame(2, 1000, 3, 1)] * 2
         send(sender, frames)
-        run(fabric)
+        run(simulated)
         # Tagged frames share the queue of priority 3, which is full when the others come.
-        assert rows(fabric)[1, 1, "in"].queue_drops == (3 + 2 if tagged else 3)
+        assert rows(simulated)[1, 1, "in"].queue_drops == (3 + 2 if tagged else 3)

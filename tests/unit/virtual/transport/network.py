@@ -15,9 +15,9 @@ from gradbed.common.resources import Closing
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import ActionCall, KeyMatch, Program
 from gradbed.switch.engine.queue_pairs import HostQueuePairs, NicCompletion
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig, LinkConfig, SwitchConfig
+from gradbed.switch.engine_network import InterfaceConfig, LinkConfig, NetworkConfig, SwitchConfig
 from gradbed.switch.program_cache import compiled_files
-from gradbed.switch.virtual import HostInterface, VirtualFabric
+from gradbed.switch.virtual import HostInterface, SimulatedNetwork
 from gradbed.topo.link import LinkModel
 
 FORWARD = Path(__file__).parents[4] / "p4src" / "forward.p4"
@@ -50,11 +50,11 @@ class Line(Closing):
         *,
         threads: int = 1,
         file: Path = FORWARD,
-        prepare: Callable[[VirtualFabric], None] = lambda fabric: None,
+        prepare: Callable[[SimulatedNetwork], None] = lambda simulated: None,
     ) -> None:
         self.switches = max(host_switches)
         self.host_switches = host_switches
-        config = FabricConfig(
+        config = NetworkConfig(
             switches=tuple(SwitchConfig(device_id=i, name=f"s{i}") for i in range(1, self.switches + 1)),
             interfaces=tuple(
                 InterfaceConfig(device_id=at, port=host, interface=f"s{at}-eth{host}", link=link, seed=host)
@@ -65,17 +65,17 @@ class Line(Closing):
                 for i in range(1, self.switches)
             ),
         )
-        self.fabric = VirtualFabric(config, threads=threads)
+        self.simulated = SimulatedNetwork(config, threads=threads)
         for number in range(1, self.switches + 1):
             self.load(number, file)
-        prepare(self.fabric)
-        self.interfaces = [self.fabric.interface(at, host) for host, at in enumerate(host_switches, 1)]
+        prepare(self.simulated)
+        self.interfaces = [self.simulated.interface(at, host) for host, at in enumerate(host_switches, 1)]
         self.pairs: dict[int, HostQueuePairs] = {}
         self.done: dict[int, list[NicCompletion]] = {host: [] for host in range(1, len(host_switches) + 1)}
 
     def load(self, switch: int, file: Path = FORWARD) -> None:
         """The program; forward.p4 with routes to all hosts."""
-        device = self.fabric.devices[switch]
+        device = self.simulated.devices[switch]
         device.load(program(file))
         if file != FORWARD:
             return
@@ -119,7 +119,7 @@ class Line(Closing):
     def run(self, until_ns: int | None = None) -> None:
         """Until nothing happens any more; completions come to `done`, by host."""
         while True:
-            stop = self.fabric.run_until(until_ns)
+            stop = self.simulated.run_until(until_ns)
             for interface in stop.interfaces:
                 host = self.interfaces.index(interface) + 1
                 if host in self.pairs:
@@ -131,7 +131,7 @@ class Line(Closing):
         return [each for each in self.done[host] if each.kind == RECEIVED]
 
     def close(self) -> None:
-        self.fabric.close()
+        self.simulated.close()
 
 
 def contents(size_bytes: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -81,7 +81,7 @@ class PythonPeer:
                 self._acknowledged(data)
             else:
                 self._arrived(data)
-        now_ns = self._line.fabric.now_ns
+        now_ns = self._line.simulated.now_ns
         if self.deadline_ns is not None and now_ns >= self.deadline_ns:
             self._begin_again(self._una)
             self._again = deque(psn for psn in range(self._una, self._top) if psn not in self._come)
@@ -110,7 +110,7 @@ class PythonPeer:
         una = widened(self._una, rf.bth_of(data)["psn"] + (not missing))
         if una > self._una:
             self._una, self._next = una, max(una, self._next)
-            self.deadline_ns = self._line.fabric.now_ns + self._timeout_ns
+            self.deadline_ns = self._line.simulated.now_ns + self._timeout_ns
         if len(behind) > 4:
             selective = rf.read(SELECTIVE, behind[4:])
             block = widened(self._una, selective["block_psn"])

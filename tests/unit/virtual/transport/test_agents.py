@@ -60,8 +60,8 @@ class Hosts:
 
     def __init__(self, scripts: list[tuple[int, Script]], link: LinkModel = LINK, classes: Any = ()) -> None:
         self.line = Line([1] * max(host for host, _ in scripts), link)
-        self.line.fabric.engine.count_classes(classes) if classes else None
-        self.clock = VirtualClock(self.line.fabric)
+        self.line.simulated.engine.count_classes(classes) if classes else None
+        self.clock = VirtualClock(self.line.simulated)
         nics = {f"h{i}-eth0": interface for i, interface in enumerate(self.line.interfaces, 1)}
         self.launcher = VirtualLauncher(self.clock, nics)
         for number, (host, script) in enumerate(scripts):
@@ -168,9 +168,9 @@ def test_a_killed_senders_pairs_vanish_and_its_number_is_free_again() -> None:
     hosts.run(100 * US)
     hosts.launcher.send("kill", job=1, name="0")
     hosts.run(500 * US)
-    before = sum(row.packets for row in hosts.line.fabric.engine.link_statistics())
+    before = sum(row.packets for row in hosts.line.simulated.engine.link_statistics())
     hosts.run(5000 * US)
-    assert sum(row.packets for row in hosts.line.fabric.engine.link_statistics()) == before
+    assert sum(row.packets for row in hosts.line.simulated.engine.link_statistics()) == before
     pairs = hosts.line.open(1)
     hosts.line.connect_end(1, 2, 1, 1, give_up_after=1)
     pairs.close()
@@ -225,9 +225,9 @@ def test_collectives_of_a_paused_agent_wait_for_it() -> None:
 def test_a_cut_link(mended_us: int, kind: str) -> None:
     hosts = Hosts([(1, sender(1, 10**6)), (2, receiver(1))])
     hosts.run(100 * US)
-    hosts.line.fabric.engine.set_link_up(1, 2, False)
+    hosts.line.simulated.engine.set_link_up(1, 2, False)
     hosts.run(mended_us * US)
-    hosts.line.fabric.engine.set_link_up(1, 2, True)
+    hosts.line.simulated.engine.set_link_up(1, 2, True)
     done = next(each for each in hosts.events(2) if each["event"] == "done")
     assert done["kind"] == kind
 
@@ -236,7 +236,7 @@ def test_a_cut_link(mended_us: int, kind: str) -> None:
 def test_a_restarted_switch(loaded_us: int, kind: str) -> None:
     hosts = Hosts([(1, sender(1, 10**6)), (2, receiver(1))])
     hosts.run(100 * US)
-    hosts.line.fabric.restart_switch(1)
+    hosts.line.simulated.restart_switch(1)
     hosts.run(loaded_us * US)
     hosts.line.load(1)
     done = next(each for each in hosts.events(2) if each["event"] == "done")
@@ -334,8 +334,8 @@ def test_what_agents_counted_is_what_links_carried() -> None:
     hosts.run(hosts.clock.now_ns + 10_000 * US)
     hosts.launcher.send("stop", job=1)
     told = {each["name"]: each["interfaces"] for each in hosts.events(3) if each["event"] == INTERFACES}
-    links = {(row.port, row.direction): row for row in hosts.line.fabric.engine.link_statistics()}
-    by_class = {(row.port, row.direction): row for row in hosts.line.fabric.engine.link_classes()}
+    links = {(row.port, row.direction): row for row in hosts.line.simulated.engine.link_statistics()}
+    by_class = {(row.port, row.direction): row for row in hosts.line.simulated.engine.link_classes()}
     for host in (1, 2):
         counts = told[str(host - 1)][f"h{host}-eth0"]
         assert (counts["sent_frames"], counts["sent_bytes"]) == (
@@ -380,7 +380,7 @@ def test_mistakes_are_told() -> None:
         with pytest.raises(UserError, match="no queue pair 1"):
             pairs.send(1, 0, 10)
         with pytest.raises(UserError, match="does not lead to a host"):
-            line.fabric.interface(1, 7)
+            line.simulated.interface(1, 7)
 
 
 def test_a_launcher_without_nics_says_so() -> None:

@@ -92,7 +92,7 @@ def by_agents(line: Line, schedules: Sequence[Schedule]) -> list[int | None]:
         begin(rank)
     found: list[int | None] = [None] * len(ranks)
     while True:
-        stop = line.fabric.run_until(None)
+        stop = line.simulated.run_until(None)
         for interface in stop.interfaces:
             rank = line.interfaces.index(interface)
             for completion in line.pairs[rank + 1].completions():
@@ -112,7 +112,7 @@ def by_agents(line: Line, schedules: Sequence[Schedule]) -> list[int | None]:
 def link_rows(line: Line) -> list[tuple[Any, ...]]:
     return [
         (row.device_id, row.port, row.direction, row.packets, row.bytes)
-        for row in line.fabric.engine.link_statistics()
+        for row in line.simulated.engine.link_statistics()
     ]
 
 
@@ -220,7 +220,7 @@ def test_time_stops_for_results_alone() -> None:
         told = []
         idle = False
         while not idle:
-            stop = line.fabric.run_until(None)
+            stop = line.simulated.run_until(None)
             told += list(stop.interfaces)
             idle = stop.idle
         assert sorted(map(line.interfaces.index, told)) == [0, 1]

@@ -92,7 +92,7 @@ class Peer:
 
     def look(self) -> None:
         """What has come: how many packets were ever sent."""
-        self.line.run(self.line.fabric.now_ns + TIMEOUT_NS // 10)
+        self.line.run(self.line.simulated.now_ns + TIMEOUT_NS // 10)
         frames, _ = self.line.interface(2).receive()
         self.sent = max([self.sent, *(rf.bth_of(frame.tobytes())["psn"] + 1 for frame in frames)])
 
@@ -140,7 +140,7 @@ def test_a_window_follows_rfc_8257(events: Sequence[Event]) -> None:
             else:
                 before = line.open(1).statistics(1)["timeouts"]
                 while line.open(1).statistics(1)["timeouts"] == before:
-                    line.run(line.fabric.now_ns + 1000)
+                    line.run(line.simulated.now_ns + 1000)
                 model.timed_out(peer.sent)
             peer.look()
             window = line.open(1).statistics(1)["window_bytes"]
@@ -248,11 +248,11 @@ def test_a_rate_follows_the_paper(notified_us: tuple[int, ...], until_us: int) -
                 before = line.open(1).statistics(1)["cnps_received"]
                 line.interface(2).send(notification)
                 while line.open(1).statistics(1)["cnps_received"] == before:
-                    line.run(line.fabric.now_ns + 1)
+                    line.run(line.simulated.now_ns + 1)
             sent_bytes = line.open(1).counts()["sent_bytes"]
-            model.goes_on(line.fabric.now_ns, sent_bytes)
+            model.goes_on(line.simulated.now_ns, sent_bytes)
             if now_us in notified_us:
-                model.notified(line.fabric.now_ns, sent_bytes)
+                model.notified(line.simulated.now_ns, sent_bytes)
             rate = line.open(1).statistics(1)["rate_bps"]
             assert rate == pytest.approx(model.rate, rel=1e-5), now_us
             samples.append(rate)
@@ -310,7 +310,7 @@ def test_what_is_marked_on_its_way_slows_a_nic_down() -> None:
         line.run()
         marked = np.frombuffer(rf.write(1, 2, b"abcd", psn=1, tos=3), np.uint8)[None]
         line.interface(1).send(marked)
-        line.run(line.fabric.now_ns + 10_000)
+        line.run(line.simulated.now_ns + 10_000)
         assert line.open(2).statistics(1)["cnps_sent"] == 1
         assert line.open(1).statistics(1)["rate_bps"] == LINE_BPS // 2
 
@@ -321,7 +321,7 @@ def test_what_is_marked_on_its_way_slows_a_nic_down() -> None:
 def test_hosts_and_engine_have_the_same_controls() -> None:
     """And agree on what each of them needs."""
     with Line([1, 1], LinkModel()) as line:
-        engine = line.fabric.engine
+        engine = line.simulated.engine
         for number, (name, control) in enumerate(CONGESTION_CONTROLS.items(), 1):
             assert engine.call("congestion_control", name.encode()) >= 0
             if control.needs_window:

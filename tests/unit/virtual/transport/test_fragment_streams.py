@@ -79,7 +79,7 @@ def test_vectors_come_through_whatever_is_lost(
         assert sorted(ended(line, SOURCE)) == list(range(len(sizes)))
         assert has_reply or sorted(ended(line, OTHER)) == list(range(len(sizes)))
         source, receiver = (line.open(host).stream_statistics(1) for host in (SOURCE, OTHER))
-        rows = {(row.port, row.direction): row for row in line.fabric.engine.link_statistics()}
+        rows = {(row.port, row.direction): row for row in line.simulated.engine.link_statistics()}
     for values, target in zip(vectors, targets, strict=True):
         np.testing.assert_array_equal(values, target)
     fragments = sum(max(1, -(-size // VALUES)) for size in sizes)
@@ -122,10 +122,10 @@ def test_a_source_waits_for_all_who_have_to_reply() -> None:
         open_end(line, "source", SOURCE, OTHER, reply_payload=0, everybody=0b1110, timeout_ns=10**9)
         line.open(SOURCE).stream(1, 9, 4, vector(1))
         for bits in (0b0010, 0b0100, 0b0100, 0b0001, 0b1000):
-            line.run(line.fabric.now_ns + 50_000)
+            line.run(line.simulated.now_ns + 50_000)
             assert ended(line, SOURCE) == []
             send(line, OTHER, [frame(OTHER, SOURCE, REPLIES, 0, bits)])
-        line.run(line.fabric.now_ns + 50_000)
+        line.run(line.simulated.now_ns + 50_000)
         assert ended(line, SOURCE) == [9]
 
 
@@ -214,7 +214,7 @@ def test_a_sink_that_is_asked_late_takes_what_has_come() -> None:
         for tag, each in enumerate(values):
             line.open(SOURCE).stream(1, tag, each.nbytes, each)
         for tag, target in enumerate(targets):
-            line.run(line.fabric.now_ns + 1_000_000)
+            line.run(line.simulated.now_ns + 1_000_000)
             assert ended(line, OTHER) == ended(line, SOURCE) == list(range(tag))
             line.open(OTHER).stream(1, tag, target.nbytes, None, target)
         line.run()
@@ -247,7 +247,7 @@ def test_a_source_gives_up_and_says_so_of_all_its_vectors() -> None:
             line.open(SOURCE).stream(1, tag, 3 * PAYLOAD_BYTES, vector(3 * VALUES))
         line.run()
         assert ended(line, SOURCE, STREAM_FAILED) == [5, 6]
-        assert line.fabric.now_ns < 10 * 50_000
+        assert line.simulated.now_ns < 10 * 50_000
         # What comes afterwards is told at once, and late replies are nobody's.
         line.open(SOURCE).stream(1, 7, 4, vector(1))
         send(line, OTHER, [frame(OTHER, SOURCE, REPLIES, number, 1 << SOURCE, [1] * VALUES) for number in range(9)])
@@ -267,7 +267,7 @@ def test_a_source_is_patient_with_who_comes_late() -> None:
         assert ended(line, SOURCE, STREAM_FAILED) == []
         assert 10 < len(arrived(line.interface(OTHER))) < 30
         line.open(SOURCE).stream(1, 1, 4, vector(1))
-        begin_ns = line.fabric.now_ns
+        begin_ns = line.simulated.now_ns
         # One pause of 1 ms, and three of up to half longer.
         line.run(begin_ns + 5_500_000)
         assert [each.number for each in arrived(line.interface(OTHER)) if each.number] in ([1] * 5, [1] * 6)

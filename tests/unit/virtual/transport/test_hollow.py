@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gradbed.switch.device import Replica
 from gradbed.switch.engine.abi import MAX_FRAME_BYTES
 from gradbed.switch.simple_switch.packet_files import read_pcap
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.link import LinkModel
 from tests.examples import examples
 from tests.unit.virtual.transport.network import Line, contents
@@ -28,8 +28,8 @@ Messages = list[tuple[int, int]]
 """Tag and length."""
 
 
-def replicate(fabric: VirtualFabric) -> None:
-    replication = fabric.devices[1].replication
+def replicate(simulated: SimulatedNetwork) -> None:
+    replication = simulated.devices[1].replication
     replication.set_group(1, [Replica(port, port) for port in (2, 3, 4)])
     replication.set_session(5, [Replica(3, 1), Replica(4, 2)])
     replication.set_session(6, [Replica(4, 3)], truncate_bytes=200)
@@ -43,7 +43,7 @@ def seen(messages: Messages, hollow: bool, mtu_bytes: int, threads: int, link: L
     ):
         files = {host: Path(folder) / f"{host}.pcap" for host in HOSTS}
         for host, file in files.items():
-            line.fabric.engine.capture(file, [(1, host, "out")])
+            line.simulated.engine.capture(file, [(1, host, "out")])
         line.connect(1, 2, mtu_bytes=mtu_bytes, give_up_after=3, timeout_ns=5_000_000)
         for tag, size_bytes in messages:
             data = None if hollow else np.zeros(size_bytes, np.uint8)
@@ -101,8 +101,8 @@ def test_what_nobody_touches_takes_no_memory() -> None:
             for host in (1, 2):
                 line.open(host).send(1, 7, 200 * 64_000, data)
             line.run(60_000_000)
-            assert sum(row.queued for row in line.fabric.engine.link_statistics()) > 50
-            return line.fabric.engine.statistics().pool_bytes
+            assert sum(row.queued for row in line.simulated.engine.link_statistics()) > 50
+            return line.simulated.engine.statistics().pool_bytes
 
     assert memory(None) < 150 * 4096 * 3
     assert memory(contents(200 * 64_000)) > 50 * 64_000

@@ -30,7 +30,7 @@ class Watched(Line):
     def __init__(self, folder: Path, hosts: int = 2, link: LinkModel = LINK) -> None:
         super().__init__([1] * hosts, link)
         self._file = folder / "sent.pcap"
-        self._capture = self.fabric.engine.capture(self._file, [(1, 1, "in")])
+        self._capture = self.simulated.engine.capture(self._file, [(1, 1, "in")])
 
     def sent(self) -> list[bytes]:
         self._capture.close()
@@ -99,7 +99,9 @@ def test_nothing_waits_in_the_hosts_queue(tmp_path: Path) -> None:
         queued = []
         for until_us in range(0, 4000, 10):
             line.run(until_us * US)
-            row = next(row for row in line.fabric.engine.link_statistics() if (row.port, row.direction) == (1, "in"))
+            row = next(
+                row for row in line.simulated.engine.link_statistics() if (row.port, row.direction) == (1, "in")
+            )
             queued.append(row.queued)
         assert row.queue_drops == 0 and max(queued) == 0
         assert [each.kind for each in line.done[2]] == [RECEIVED]
@@ -135,7 +137,7 @@ def outcome(threads: int, loss: float, recovery: str, messages: list[tuple[int, 
     link = LinkModel(rate_bps=10**10, delay_us=2, queue_packets=40, loss=loss)
     hosts = [1, 1, 2, 3, 3]
     with Line(hosts, link, threads=threads) as line:
-        line.fabric.engine.call("set_lookahead_windows", 3, 0)
+        line.simulated.engine.call("set_lookahead_windows", 3, 0)
         pairs = [(a, b) for a in range(1, 6) for b in range(1, 6) if a < b]
         for number, (a, b) in enumerate(pairs, 1):
             line.connect(a, b, number, number, recovery=recovery, timeout_ns=300_000, give_up_after=1000)
@@ -144,7 +146,7 @@ def outcome(threads: int, loss: float, recovery: str, messages: list[tuple[int, 
             line.open((a, b)[way]).send(number + 1, len(messages), size_bytes)
         line.run()
         statistics = [line.open(host).statistics(number) for number, pair in enumerate(pairs, 1) for host in pair]
-        return line.done, statistics, line.fabric.engine.link_statistics()
+        return line.done, statistics, line.simulated.engine.link_statistics()
 
 
 @settings(max_examples=examples(15), deadline=None, derandomize=True)
@@ -172,7 +174,7 @@ def test_queues_that_overflow_are_recovered_from(recovery: str) -> None:
             line.open(host).send(1, host, 10**6)
         line.run()
         assert sorted(each.tag for each in line.received(5)) == [1, 2, 3, 4]
-        drops = sum(row.queue_drops for row in line.fabric.engine.link_statistics())
+        drops = sum(row.queue_drops for row in line.simulated.engine.link_statistics())
         again = sum(line.open(host).statistics(1)["retransmissions"] for host in (1, 2, 3, 4))
         duplicates = sum(line.open(5).statistics(host)["duplicates"] for host in (1, 2, 3, 4))
     assert 0 < drops <= again
@@ -182,11 +184,11 @@ def test_queues_that_overflow_are_recovered_from(recovery: str) -> None:
 
 def test_selective_repeat_sends_again_what_was_lost_and_nothing_else() -> None:
     with Line([1, 1], LinkModel(rate_bps=10**10, delay_us=2)) as line:
-        line.fabric.engine.set_link(1, 1, LinkModel(rate_bps=10**10, delay_us=2, loss=0.01), ["in"])
+        line.simulated.engine.set_link(1, 1, LinkModel(rate_bps=10**10, delay_us=2, loss=0.01), ["in"])
         line.connect(1, 2, recovery="selective-repeat", window_bytes=200_000)
         line.open(1).send(1, 0, 4096 * 1000)
         line.run()
-        losses = sum(row.losses for row in line.fabric.engine.link_statistics())
+        losses = sum(row.losses for row in line.simulated.engine.link_statistics())
         sender, receiver = line.open(1).statistics(1), line.open(2).statistics(1)
     assert sender["timeouts"] == 0 and losses > 5
     assert (sender["retransmissions"], receiver["duplicates"]) == (losses, 0)

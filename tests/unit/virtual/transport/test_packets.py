@@ -31,13 +31,13 @@ def sent(
     frames after `act`."""
     file = folder / "sent.pcap"
     with Line([1, 1], LINK) as line:
-        line.fabric.engine.capture(file, [(1, 1, "in")])
+        line.simulated.engine.capture(file, [(1, 1, "in")])
         line.connect_end(1, 2, PAIR, PEER, mtu_bytes=4, give_up_after=1, first_psn=2**24 - 1, **options)
         act(line)
         line.run(10_000)
         for frame in frames:
             line.interface(2).send(np.frombuffer(frame, np.uint8)[None])
-            line.run(line.fabric.now_ns + 5_000)
+            line.run(line.simulated.now_ns + 5_000)
     with file.open("rb") as stream:
         return [frame for _, frame in read_pcap(stream)]
 

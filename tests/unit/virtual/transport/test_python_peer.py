@@ -62,7 +62,7 @@ def test_both_understand_each_other(
             peer.send(tag, text)
         for _ in range(20_000):
             peer.work()
-            if line.fabric.run_until(peer.deadline_ns).idle and peer.is_done:
+            if line.simulated.run_until(peer.deadline_ns).idle and peer.is_done:
                 break
             line.done[1] += line.open(1).completions()
         assert [each.tag for each in line.done[1] if each.kind == SENT] == [tag for tag, _ in sent]

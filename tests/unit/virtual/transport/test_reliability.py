@@ -43,7 +43,7 @@ def check(messages: list[tuple[int, int, bool]], link: LinkModel, **options: Any
             assert not any(each.kind == FAILED for each in line.done[host])
         for host in (1, 2):
             line.interface(host).close()
-        assert line.fabric.engine.statistics().live_packets == 0
+        assert line.simulated.engine.statistics().live_packets == 0
     return line
 
 

@@ -34,7 +34,7 @@ class Star:
             self._begin(ranks, rank, element_bytes)
         ended = dict.fromkeys(range(self.size), 0)
         while True:
-            stop = self.line.fabric.run_until(None)
+            stop = self.line.simulated.run_until(None)
             for interface in stop.interfaces:
                 rank = self.line.interfaces.index(interface)
                 for completion in self.line.pairs[rank + 1].completions():

@@ -1,20 +1,21 @@
-"""What a network can do, on the back end that needs no kernel; and what back ends say that cannot do it."""
+"""What a network can do, on the back end that needs no kernel; and whom it asks for foreign switches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.emulation.fabric import Fabric
-from gradbed.emulation.switches.fabric_layout import fabric_config
-from gradbed.emulation.switches.virtual_switches import VirtualSwitches
+from gradbed.emulation.backend import NetworkBackend, VirtualBackend
+from gradbed.emulation.layout import network_config
+from gradbed.emulation.switches.gradbed_switches import RemoteNetwork, SwitchProcess
 from gradbed.hosts.agents.virtual.clock import VirtualClock
-from gradbed.switch.virtual import VirtualFabric
+from gradbed.switch.engine_network import EngineNetwork
+from gradbed.switch.virtual import SimulatedNetwork
 from gradbed.topo.generators import leaf_spine
 from gradbed.topo.link import LinkModel
 from gradbed.topo.selectors import select
@@ -36,8 +37,8 @@ class Network:
     """Switches that do what frames tell them."""
 
     def __init__(self) -> None:
-        self.virtual = VirtualFabric(fabric_config(TOPOLOGY, "memory", 1, ()))
-        self.fabric: Fabric = VirtualSwitches(TOPOLOGY, self.virtual, VirtualClock(self.virtual))
+        self.virtual = SimulatedNetwork(network_config(TOPOLOGY, "memory", 1, ()))
+        self.backend: NetworkBackend = VirtualBackend(TOPOLOGY, self.virtual, VirtualClock(self.virtual))
         self.h1, self.h2 = (self.virtual.interface(TOPOLOGY.switch(leaf).number, 1) for leaf in ("l1", "l2"))
 
     def load(self, switch: str) -> None:
@@ -56,7 +57,7 @@ class Network:
 
     def carried(self, a: str, b: str) -> tuple[int, int]:
         """Packets and losses."""
-        [row] = [row for row in self.fabric.link_statistics() if (row.from_node, row.to_node) == (a, b)]
+        [row] = [row for row in self.backend.link_statistics() if (row.from_node, row.to_node) == (a, b)]
         return row.packets, row.losses
 
 
@@ -76,60 +77,60 @@ PATH = ("h1", "l1", "s1", "l2", "h2")
 def test_links_are_changed_in_both_directions(network: Network, a: str, b: str) -> None:
     usual_us = 4 * DELAY_US
     assert network.way_us() == usual_us
-    network.fabric.change_link(a, b, delay_us=250, queue_packets=7)
+    network.backend.change_link(a, b, delay_us=250, queue_packets=7)
     changed_us = usual_us + 250 - DELAY_US
     assert (network.way_us(), network.way_us(BACK, back=True)) == (changed_us, changed_us)
     # What is not named stays.
-    network.fabric.change_link(b, a, rate_bps=8_000_000)
-    model = network.fabric.link_model(a, b)
+    network.backend.change_link(b, a, rate_bps=8_000_000)
+    model = network.backend.link_model(a, b)
     assert (model.delay_us, model.queue_packets, model.rate_bps) == (250, 7, 8_000_000)
-    assert network.fabric.changed_rates_bps() == {frozenset((a, b)): 8_000_000}
+    assert network.backend.changed_rates_bps() == {frozenset((a, b)): 8_000_000}
     assert network.way_us() in {changed_us + len(FRAME) - 8 * hop for hop in range(4)}
 
 
 @pytest.mark.parametrize(("a", "b"), [*pairwise(PATH)])
 def test_links_are_cut_and_mended(network: Network, a: str, b: str) -> None:
-    network.fabric.set_link_up(a, b, False)
+    network.backend.set_link_up(a, b, False)
     assert (network.way_us(), network.way_us(BACK, back=True)) == (None, None)
     assert (network.carried(a, b), network.carried(b, a)) == ((0, 1), (0, 1))
-    network.fabric.set_link_up(b, a, True)
+    network.backend.set_link_up(b, a, True)
     assert network.way_us() == 4 * DELAY_US
     assert network.carried(a, b) == (1, 1)
     for pair in (("h1", "h2"), ("l1", "nobody")):
         with pytest.raises(UserError, match="no link between"):
-            network.fabric.set_link_up(*pair, True)
+            network.backend.set_link_up(*pair, True)
 
 
 def test_a_restarted_switch_drops_and_counts(network: Network) -> None:
-    network.fabric.restart_switch("s1")
+    network.backend.restart_switch("s1")
     assert network.way_us() is None
-    counted = network.fabric.device_statistics()
+    counted = network.backend.device_statistics()
     assert list(counted) == [switch.name for switch in TOPOLOGY.switches]
     assert {name: row["no_program_drops"] for name, row in counted.items()} == {"l1": 0, "l2": 0, "s1": 1}
     network.load("s1")
     assert network.way_us() == 4 * DELAY_US
     with pytest.raises(UserError, match="s9"):
-        network.fabric.restart_switch("s9")
+        network.backend.restart_switch("s9")
 
 
 def test_it_is_told_what_is_on_its_way(network: Network) -> None:
-    assert network.fabric.packets_in_flight() == 0
+    assert network.backend.packets_in_flight() == 0
     network.h1.send(rows(FRAME))
-    assert network.fabric.packets_in_flight() == 1
-    assert network.fabric.quiesce(1.0)
+    assert network.backend.packets_in_flight() == 1
+    assert network.backend.quiesce(1.0)
     assert network.virtual.now_ns == 4000 * DELAY_US
     assert texts(network.h2) == [b"x"]
-    assert network.fabric.packets_in_flight() == 0
+    assert network.backend.packets_in_flight() == 0
 
 
 def test_a_hosts_link_is_captured_both_ways(network: Network, tmp_path: Path) -> None:
     file = tmp_path / "h1.pcapng"
-    network.fabric.start_capture(file, select(TOPOLOGY, "h1"))
+    network.backend.start_capture(file, select(TOPOLOGY, "h1"))
     network.way_us()
     network.way_us(BACK, back=True)
-    assert network.fabric.captures() == [(file, 2, False)]
-    assert network.fabric.stop_capture(file) == 2
-    assert network.fabric.captures() == []
+    assert network.backend.captures() == [(file, 2, False)]
+    assert network.backend.stop_capture(file) == 2
+    assert network.backend.captures() == []
     way_ns = 4000 * DELAY_US
     # When its link begins to send it, and when the host has it.
     assert [each[:3] for each in read_pcapng(file)] == [("h1-eth0", 0, "out"), ("h1-eth0", 2 * way_ns, "in")]
@@ -141,14 +142,14 @@ def test_a_link_is_captured_both_ways_where_packets_enter_it(
     network: Network, a: str, b: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "link.pcapng"
-    network.fabric.start_capture(file, select(TOPOLOGY, f"{a}-{b}"), packets=3)
+    network.backend.start_capture(file, select(TOPOLOGY, f"{a}-{b}"), packets=3)
     network.way_us()
     network.way_us(BACK, back=True)
-    network.fabric.set_link_up(a, b, False)
+    network.backend.set_link_up(a, b, False)
     network.way_us()
-    assert network.fabric.captures() == [(file, 3, True)]
+    assert network.backend.captures() == [(file, 3, True)]
     network.way_us()
-    assert network.fabric.stop_capture(file) == 3
+    assert network.backend.stop_capture(file) == 3
     forth = f"{a}->{b}" if (a, b) in pairwise(PATH) else f"{b}->{a}"
     back = "->".join(reversed(forth.split("->")))
     hop = PATH.index(forth.split("->")[0])
@@ -165,41 +166,18 @@ def test_a_link_is_captured_both_ways_where_packets_enter_it(
 
 def test_a_capture_ends_when_its_time_is_over(network: Network, tmp_path: Path) -> None:
     file = tmp_path / "short.pcapng"
-    network.fabric.start_capture(file, select(TOPOLOGY, "h1-l1"), seconds=1e-6 * DELAY_US)
+    network.backend.start_capture(file, select(TOPOLOGY, "h1-l1"), seconds=1e-6 * DELAY_US)
     network.way_us()
-    assert network.fabric.captures() == [(file, 1, True)]
+    assert network.backend.captures() == [(file, 1, True)]
     network.way_us()
-    assert network.fabric.stop_capture(file) == 1
+    assert network.backend.stop_capture(file) == 1
 
 
-class Plain(Fabric):
-    """Does what every back end must, and nothing else."""
-
-    def _p4runtime_address(self, switch: str) -> str:
-        return f"127.0.0.1:2 of {switch}"
-
-    def _restart_switch(self, switch: str) -> None:
-        raise KeyError(switch)
-
-    def link_statistics(self) -> Any:
-        return []
-
-    def set_link_up(self, a: str, b: str, up: bool) -> None: ...
-
-    def _quiesce(self, timeout_s: float) -> bool:
-        return timeout_s > 0
+def _not_started() -> SwitchProcess:
+    raise RuntimeError("the switch process has not been started")
 
 
-def test_what_a_back_end_cannot_do_is_one_line() -> None:
-    plain = Plain(TOPOLOGY)
-    with pytest.raises(UserError, match=r"^to change a link of a network that is up needs gradbed's switches"):
-        plain.change_link("h1", "l1", loss=0.1)
-    assert plain.link_model("h1", "l1") == TOPOLOGY.link("h1", "l1").model and plain.changed_rates_bps() == {}
-    with pytest.raises(UserError, match=r"^to capture what passes links needs gradbed's switches"):
-        plain.start_capture(Path("x"), select(TOPOLOGY, "h1"))
-    with pytest.raises(UserError, match=r"^to see what programs do needs gradbed's switches: use --switch gradbed$"):
-        plain.records(Path("x"))
-    assert (plain.packets_in_flight(), plain.device_statistics(), plain.thrift_ports()) == (None, {}, {})
+NOT_STARTED = cast(EngineNetwork, RemoteNetwork(_not_started))
 
 
 class Bridges:
@@ -220,12 +198,18 @@ class Bridges:
         return {"s1": 9090}
 
 
-class Counting(Plain):
+class Counting(NetworkBackend):
     """Its links have carried a packet more at each of the first looks."""
 
     def __init__(self, foreign: Bridges, looks: int) -> None:
-        super().__init__(TOPOLOGY, (foreign,))
+        super().__init__(TOPOLOGY, "memory", NOT_STARTED, (foreign,))
         self.looks = looks
+
+    def _p4runtime_address(self) -> str:
+        return "127.0.0.1:2"
+
+    def _quiesce(self, timeout_s: float) -> bool:
+        return timeout_s > 0
 
     def link_statistics(self) -> Any:
         self.looks -= 1
@@ -234,14 +218,15 @@ class Counting(Plain):
 
 def test_foreign_switches_are_asked_for_what_is_theirs() -> None:
     bridges = Bridges()
-    fabric = Counting(bridges, 3)
-    assert fabric.control_address("s1") == "127.0.0.1:1 of s1"
-    assert fabric.control_address("l1") == "127.0.0.1:2 of l1"
-    assert fabric.thrift_ports() == {"s1": 9090}
-    fabric.restart_switch("s1")
+    backend = Counting(bridges, 3)
+    assert backend.control_address("s1") == "127.0.0.1:1 of s1"
+    assert backend.control_address("l1") == "127.0.0.1:2"
+    assert backend.thrift_ports() == {"s1": 9090}
+    assert backend.packets_in_flight() is None
+    backend.restart_switch("s1")
     assert bridges.restarted == ["s1"]
-    with pytest.raises(KeyError):
-        fabric.restart_switch("l1")  # its own, which it has not started
-    # They do not tell what they hold: links are looked at until they stand still.
-    assert fabric.quiesce(5.0) and fabric.looks == -1
+    with pytest.raises(RuntimeError, match="the switch process has not been started"):
+        backend.restart_switch("l1")  # the engine's
+    # They do not report what they hold: links are looked at until they stand still.
+    assert backend.quiesce(5.0) and backend.looks == -1
     assert not Counting(bridges, 10**6).quiesce(0.05)

@@ -1,4 +1,4 @@
-"""The fabric's configuration and its commands. The process as a whole is tested with P4Runtime."""
+"""The switch process's configuration and its commands. The process as a whole is tested with P4Runtime."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.switch.fabric import Fabric, serve_commands
-from gradbed.switch.fabric_config import FabricConfig, read_fabric_config
+from gradbed.switch.engine_network import NetworkConfig, read_network_config
+from gradbed.switch.switch_process import KernelNetwork, serve_commands
 from gradbed.topo.link import LinkModel
 from tests.unit.engine.instructed import instructed_program, pass_through
 
@@ -30,7 +30,7 @@ def write(path: Path, config: object) -> Path:
 
 
 def test_the_configuration_is_read(tmp_path: Path) -> None:
-    config = read_fabric_config(write(tmp_path / "fabric.json", TWO_SWITCHES))
+    config = read_network_config(write(tmp_path / "switches.json", TWO_SWITCHES))
     assert [switch.name for switch in config.switches] == ["s1", "s2"]
     assert config.links[0].b == (2, 1)
     assert config.links[0].link == LinkModel(rate_bps=1_000_000, delay_us=5)
@@ -49,19 +49,19 @@ def test_the_configuration_is_read(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_a_configuration_is_one_line(tmp_path: Path, config: object, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
-        read_fabric_config(write(tmp_path / "fabric.json", config))
+        read_network_config(write(tmp_path / "switches.json", config))
     assert "\n" not in str(caught.value)
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file"):
-        read_fabric_config(tmp_path / "missing.json")
+        read_network_config(tmp_path / "missing.json")
 
 
 def test_what_cannot_be_built_is_a_user_error() -> None:
-    twice = FabricConfig.model_validate({**TWO_SWITCHES, "links": TWO_SWITCHES["links"] * 2})
+    twice = NetworkConfig.model_validate({**TWO_SWITCHES, "links": TWO_SWITCHES["links"] * 2})
     with pytest.raises(UserError, match="in use"):
-        Fabric(twice)
+        KernelNetwork(twice)
 
 
 def test_commands_are_answered_in_turn_until_stop() -> None:
@@ -76,11 +76,11 @@ def test_commands_are_answered_in_turn_until_stop() -> None:
         '{"command": "stop"}',
         '{"command": "quiesce"}',
     ]
-    with Fabric(FabricConfig.model_validate(TWO_SWITCHES)) as fabric:
-        fabric.devices[1].load(instructed_program())
-        fabric.devices[1].packet_out(pass_through(1) + b"x" * 100)
-        assert fabric.engine.quiesce(10)
-        events = list(serve_commands(fabric, commands))
+    with KernelNetwork(NetworkConfig.model_validate(TWO_SWITCHES)) as network:
+        network.devices[1].load(instructed_program())
+        network.devices[1].packet_out(pass_through(1) + b"x" * 100)
+        assert network.engine.quiesce(10)
+        events = list(serve_commands(network, commands))
     assert [event["event"] for event in events] == [
         "link_statistics",
         "statistics",
@@ -90,14 +90,14 @@ def test_commands_are_answered_in_turn_until_stop() -> None:
         "error",
         "error",
     ]
-    rows = events[0]["rows"]
+    rows = events[0]["answer"]
     assert [(row["device_id"], row["direction"], row["packets"], row["bytes"]) for row in rows] == [
         (1, "out", 1, 100),
         (2, "out", 0, 0),
     ]
-    assert [device["no_program_drops"] for device in events[1]["devices"]] == [0, 1]
-    assert events[1]["engine"]["timers_fired"] == 1
-    assert events[2]["idle"] is True
+    assert [device["no_program_drops"] for device in events[1]["answer"]["devices"]] == [0, 1]
+    assert events[1]["answer"]["engine"]["timers_fired"] == 1
+    assert events[2]["answer"] is True
     assert "dance" in events[4]["message"]
     json.dumps(events)
 
@@ -107,24 +107,24 @@ def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
     config = {**TWO_SWITCHES, "captures": [{"file": str(always), "ports": [[1, 1, "out"]]}]}
     commands: list[dict[str, Any]] = [
         {"command": "set_link", "device_id": 1, "port": 1, "link": {"loss": 0.5}, "directions": ["out"]},
-        {"command": "start_capture", "file": str(later), "ports": [[1, 1, "out"], [2, 1, "in"]]},
-        {"command": "start_capture", "file": str(later), "ports": [[2, 1, "in"]]},
-        {"command": "start_capture", "file": str(always), "ports": []},
+        {"command": "start_capture", "capture": {"file": str(later), "ports": [[1, 1, "out"], [2, 1, "in"]]}},
+        {"command": "start_capture", "capture": {"file": str(later), "ports": [[2, 1, "in"]]}},
+        {"command": "start_capture", "capture": {"file": str(always), "ports": []}},
         {"command": "set_link", "device_id": 1, "port": 1, "link": {"rate": 1}},
         {"command": "set_link", "device_id": 9, "port": 1, "link": {}},
         {"command": "captures"},
         {"command": "stop_capture", "file": str(always)},
         {"command": "stop_capture", "file": str(always)},
-        {"command": "start_capture", "file": str(later), "ports": [[2, 1, "in"]]},
+        {"command": "start_capture", "capture": {"file": str(later), "ports": [[2, 1, "in"]]}},
     ]
-    with Fabric(FabricConfig.model_validate(config)) as fabric:
-        for device in fabric.devices.values():
+    with KernelNetwork(NetworkConfig.model_validate(config)) as network:
+        for device in network.devices.values():
             device.load(instructed_program())
-        fabric.devices[1].packet_out(pass_through(1) + b"captured")
-        assert fabric.engine.quiesce(10)
-        events = list(serve_commands(fabric, map(json.dumps, commands)))
-        fabric.devices[1].packet_out(pass_through(1) + b"after that")
-        assert fabric.engine.quiesce(10)
+        network.devices[1].packet_out(pass_through(1) + b"captured")
+        assert network.engine.quiesce(10)
+        events = list(serve_commands(network, map(json.dumps, commands)))
+        network.devices[1].packet_out(pass_through(1) + b"after that")
+        assert network.engine.quiesce(10)
     assert [event.get("message", event["event"]) for event in events] == [
         "set_link",
         "start_capture",
@@ -137,18 +137,18 @@ def test_links_can_be_changed_and_captured_by_command(tmp_path: Path) -> None:
         "there is no capture to that file",
         f"{later} is being written already",
     ]
-    assert events[6]["captures"] == [
+    assert events[6]["answer"] == [
         {"file": str(always), "packets": 1, "over": False},
         {"file": str(later), "packets": 0, "over": False},
     ]
-    assert events[7]["packets"] == 1
+    assert events[7]["answer"] == 1
     assert b"captured" in always.read_bytes()
     assert b"after that" not in always.read_bytes()
 
 
 def start(config: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "gradbed.switch.fabric", str(config)],
+        [sys.executable, "-m", "gradbed.switch.switch_process", str(config)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -160,14 +160,14 @@ def start(config: Path) -> subprocess.Popen[str]:
 def test_the_process_serves_and_ends(tmp_path: Path, last_words: str) -> None:
     socket = tmp_path / "p4rt.sock"
     config = {**TWO_SWITCHES, "grpc_addresses": ["127.0.0.1:0", f"unix:{socket}"]}
-    process = start(write(tmp_path / "fabric.json", config))
+    process = start(write(tmp_path / "switches.json", config))
     assert process.stdout is not None
     ready = json.loads(process.stdout.readline())
     assert ready["event"] == "ready"
     assert len(ready["grpc_ports"]) == 1
     assert socket.exists()
     output, errors = process.communicate('{"command": "quiesce"}\n' + last_words, timeout=30)
-    assert json.loads(output) == {"event": "quiesce", "idle": True}
+    assert json.loads(output) == {"event": "quiesce", "answer": True}
     assert (process.returncode, errors) == (0, "")
 
 
@@ -182,7 +182,7 @@ def test_the_process_serves_and_ends(tmp_path: Path, last_words: str) -> None:
     ],
 )
 def test_the_process_says_in_one_line_what_is_wrong(tmp_path: Path, config: object, message: str | None) -> None:
-    process = start(write(tmp_path / "fabric.json", config))
+    process = start(write(tmp_path / "switches.json", config))
     _, errors = process.communicate("", timeout=30)
     if message is None:
         assert (process.returncode, errors) == (0, "")
@@ -194,7 +194,7 @@ def test_the_process_says_in_one_line_what_is_wrong(tmp_path: Path, config: obje
 
 def test_the_process_needs_a_configuration() -> None:
     outcome = subprocess.run(
-        [sys.executable, "-m", "gradbed.switch.fabric"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "gradbed.switch.switch_process"], capture_output=True, text=True, check=False
     )
     assert outcome.returncode == 2
     assert "usage" in outcome.stderr
@@ -202,7 +202,7 @@ def test_the_process_needs_a_configuration() -> None:
 
 def test_the_process_dies_with_its_parent(tmp_path: Path) -> None:
     """Also when its standard input stays open."""
-    config = write(tmp_path / "fabric.json", TWO_SWITCHES)
+    config = write(tmp_path / "switches.json", TWO_SWITCHES)
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(config)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -221,7 +221,7 @@ def test_the_process_dies_with_its_parent(tmp_path: Path) -> None:
 
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-m", "gradbed.switch.fabric", sys.argv[1]])
+child = subprocess.Popen([sys.executable, "-m", "gradbed.switch.switch_process", sys.argv[1]])
 print(child.pid, flush=True)
 time.sleep(60)
 """
@@ -241,20 +241,20 @@ def test_a_switch_that_is_restarted_has_lost_its_program() -> None:
         {"command": "restart_switch", "device_id": 3},
         {"command": "restart_switch"},
     ]
-    with Fabric(FabricConfig.model_validate(TWO_SWITCHES)) as fabric:
-        for device in fabric.devices.values():
+    with KernelNetwork(NetworkConfig.model_validate(TWO_SWITCHES)) as network:
+        for device in network.devices.values():
             device.load(instructed_program())
-        events = list(serve_commands(fabric, map(json.dumps, commands)))
-        fabric.devices[1].packet_out(pass_through(1) + b"nobody at home")
-        assert fabric.engine.quiesce(10)
-        assert fabric.devices[2].program is None
-        assert fabric.devices[2].statistics().no_program_drops == 1
-        fabric.devices[2].load(instructed_program())
-        fabric.devices[1].packet_out(pass_through(1) + b"back again")
-        assert fabric.engine.quiesce(10)
-        assert fabric.devices[2].statistics().no_program_drops == 1
+        events = list(serve_commands(network, map(json.dumps, commands)))
+        network.devices[1].packet_out(pass_through(1) + b"nobody at home")
+        assert network.engine.quiesce(10)
+        assert network.devices[2].program is None
+        assert network.devices[2].statistics().no_program_drops == 1
+        network.devices[2].load(instructed_program())
+        network.devices[1].packet_out(pass_through(1) + b"back again")
+        assert network.engine.quiesce(10)
+        assert network.devices[2].statistics().no_program_drops == 1
     assert [event.get("message", event["event"]) for event in events] == [
         "restart_switch",
         "there is no P4 switch with device id 3",
-        "device_id: is missing",
+        "device_id: Missing required argument",
     ]

@@ -34,7 +34,7 @@ class Hop:
     sources: SourceMap
 
 
-class FabricTrace:
+class NetworkTrace:
     """Trace of the first frame that is wanted, wherever it and its copies go.
 
     The switches' programs are built to report (gradbed.switch.insight.recorder).

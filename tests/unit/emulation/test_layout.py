@@ -1,13 +1,13 @@
-"""What the fabric process is told, and how its statistics get names."""
+"""What the switch process is told, and how its statistics get names."""
 
 from collections import Counter
 from typing import Literal
 
 import pytest
 
+from gradbed.emulation.layout import link_seed, name_classes, name_statistics, network_config
 from gradbed.emulation.statistics import DirectionStatistics, added
-from gradbed.emulation.switches.fabric_layout import fabric_config, link_seed, name_classes, name_statistics
-from gradbed.switch.fabric_config import FabricConfig, ForeignEnd, HostEnd
+from gradbed.switch.engine_network import ForeignEnd, HostEnd, NetworkConfig
 from gradbed.topo.generators import fat_tree
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import LinkModel
@@ -37,7 +37,7 @@ def _row(device_id: int, port: int, direction: str, packets: int = 0) -> dict:
 
 
 def test_memory_links(topology: Topology) -> None:
-    config = fabric_config(topology, "memory", 1, ["127.0.0.1:0"])
+    config = network_config(topology, "memory", 1, ["127.0.0.1:0"])
     e1 = topology.switch("e1").number
     assert config.grpc_addresses == ("127.0.0.1:0",)
     assert [(s.device_id, s.name) for s in config.switches] == [(s.number, s.name) for s in topology.switches]
@@ -54,7 +54,7 @@ def test_memory_links(topology: Topology) -> None:
 
 
 def test_veth_links_model_each_direction_once(topology: Topology) -> None:
-    config = fabric_config(topology, "veth", 1, [])
+    config = network_config(topology, "veth", 1, [])
     assert config.links == ()
     assert len(config.interfaces) == 16 + 2 * 32
     models = Counter(i.link == LinkModel() for i in config.interfaces)
@@ -69,7 +69,7 @@ def test_seeds_depend_on_seed_and_place_only(topology: Topology) -> None:
     assert not set(seeds) & {link_seed(2, link) for link in topology.links}
     # Written down: a run repeated after an upgrade must make the same decisions.
     assert link_seed(1, topology.link("h1", "e1")) == 7324693967110083839
-    of_switches = [[s.seed for s in fabric_config(topology, "memory", seed, []).switches] for seed in (1, 2)]
+    of_switches = [[s.seed for s in network_config(topology, "memory", seed, []).switches] for seed in (1, 2)]
     assert len(set(of_switches[0] + of_switches[1])) == 2 * len(topology.switches)
 
 
@@ -88,7 +88,7 @@ def test_statistics_get_the_names_of_both_ends(topology: Topology) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "veth"])
 def test_every_direction_of_every_link_has_one_row(topology: Topology, kind) -> None:
-    config = fabric_config(topology, kind, 1, [])
+    config = network_config(topology, kind, 1, [])
     rows = [_row(i.device_id, i.port, way) for i in config.interfaces for way in ("in", "out")]
     rows += [_row(*end, "out") for link in config.links for end in (link.a, link.b)]
     directions = Counter((s.from_node, s.to_node) for s in name_statistics(topology, kind, rows))
@@ -105,15 +105,15 @@ def _both(a: str, b: str) -> tuple[tuple[str, str], tuple[str, str]]:
 
 
 def test_links_of_foreign_switches(topology: Topology) -> None:
-    """a1 and e1 are not the fabric's: links among them and their hosts are wires, others are interfaces here."""
-    config = fabric_config(topology, "memory", 1, [], foreign={"a1", "e1"})
+    """a1 and e1 are not the engine's: links among them and their hosts are wires, others are interfaces here."""
+    config = network_config(topology, "memory", 1, [], foreign={"a1", "e1"})
     numbers = {name: topology.switch(name).number for name in ("a1", "e1", "c1")}
     assert {(s.device_id, s.name) for s in config.foreign_switches} == {
         (numbers["a1"], "a1"),
         (numbers["e1"], "e1"),
     }
     assert {s.name for s in config.switches}.isdisjoint({"a1", "e1"}) and len(config.switches) == 18
-    assert FabricConfig.model_validate_json(config.model_dump_json()) == config
+    assert NetworkConfig.model_validate_json(config.model_dump_json()) == config
     ends = {(wire.a.interface, wire.b.interface): wire for wire in config.wires}
     assert set(ends) == {("e1-w1", "h1-w0"), ("e1-w2", "h2-w0"), ("e1-w3", "a1-w1")}
     host = ends["e1-w1", "h1-w0"]
@@ -122,7 +122,7 @@ def test_links_of_foreign_switches(topology: Topology) -> None:
     assert host.link == topology.link("h1", "e1").model
     between = ends["e1-w3", "a1-w1"]
     assert between.b == ForeignEnd(interface="a1-w1", device_id=numbers["a1"], port=1)
-    # Where one end is the fabric's port, that port is the model of both directions.
+    # Where one end is the engine's port, that port is the model of both directions.
     towards = [i for i in config.interfaces if i.interface == "c1-eth1"]
     assert [(i.device_id, i.link) for i in towards] == [(numbers["c1"], topology.link("a1", "c1").model)]
     # Of the 32 links between switches one is a wire and four have one foreign end.
@@ -134,7 +134,7 @@ def test_links_of_foreign_switches(topology: Topology) -> None:
 def test_statistics_of_foreign_switches(topology: Topology, kind: Literal["memory", "veth"]) -> None:
     """One row for each direction of every link, whoever runs its ends."""
     foreign = {"a1", "e1"}
-    config = fabric_config(topology, kind, 1, [], foreign)
+    config = network_config(topology, kind, 1, [], foreign)
     rows = [_row(i.device_id, i.port, direction) for i in config.interfaces for direction in ("in", "out")]
     rows += [_row(*end, "out") for link in config.links for end in (link.a, link.b)]
     for wire in config.wires:

@@ -1,4 +1,4 @@
-"""Which links of a network are interfaces and which stay in the fabric process, and what its statistics mean."""
+"""Which links of a network are interfaces and which stay in the switch process, and what its statistics mean."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from gradbed.common.errors import UserError
 from gradbed.emulation.statistics import DirectionClasses, DirectionStatistics
-from gradbed.switch.fabric_config import (
-    FabricConfig,
+from gradbed.switch.engine_network import (
     ForeignEnd,
     ForeignSwitchConfig,
     HostEnd,
     InterfaceConfig,
     LinkConfig,
+    NetworkConfig,
     SwitchConfig,
     WireConfig,
 )
@@ -30,12 +30,12 @@ def interface_name(end: Endpoint) -> str:
 
 
 def wire_interface_name(end: Endpoint) -> str:
-    """Return the fabric process's end of the veth pair whose other end is the interface at a link end."""
+    """Return the switch process's end of the veth pair whose other end is the interface at a link end."""
     return f"{end.node}-w{end.port}"
 
 
 def is_wire(topology: Topology, link: Link, foreign: Collection[str]) -> bool:
-    """Return whether neither end is a port of the fabric process: it then sits in the middle, as the link's model."""
+    """Return whether neither end is a port of the switch process: it then sits in the middle, as the link's model."""
     return all(topology.is_host(end.node) or end.node in foreign for end in (link.a, link.b))
 
 
@@ -48,14 +48,14 @@ def _seed(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def fabric_config(
+def network_config(
     topology: Topology,
     kind: LinkKind,
     seed: int,
     grpc_addresses: Sequence[str],
     foreign: Collection[str] = (),
-) -> FabricConfig:
-    """Return the configuration of the fabric process.
+) -> NetworkConfig:
+    """Return the configuration of the switch process.
 
     seed: of what links and programs draw. foreign: switches that other programs run.
 
@@ -89,7 +89,7 @@ def fabric_config(
         else:
             a, b = ((topology.switch(end.node).number, end.port) for end in (link.a, link.b))
             memory_links.append(LinkConfig(a=a, b=b, link=link.model, seed=link_seed(seed, link)))
-    return FabricConfig(
+    return NetworkConfig(
         grpc_addresses=tuple(grpc_addresses),
         switches=tuple(
             SwitchConfig(device_id=switch.number, name=switch.name, seed=_seed(f"{seed} {switch.name}"))
@@ -108,7 +108,7 @@ def fabric_config(
 
 
 def _check_pfc(topology: Topology, kind: LinkKind, foreign: Collection[str]) -> None:
-    """Check that who pauses and who is paused are in the fabric process, next to each other."""
+    """Check that who pauses and who is paused are in the switch process, next to each other."""
     for link in topology.links:
         between = not any(topology.is_host(end.node) for end in (link.a, link.b))
         others = [end.node for end in (link.a, link.b) if end.node in foreign]
@@ -132,9 +132,9 @@ def _wire(topology: Topology, link: Link, seed: int) -> WireConfig:
 def name_statistics(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> Iterator[DirectionStatistics]:
-    """Return the fabric's rows with the names of the nodes at both ends, one per direction of every link.
+    """Return the engine's rows with the names of the nodes at both ends, one per direction of every link.
 
-    The far port of a veth link between two of its switches models nothing (see fabric_config): its rows repeat those
+    The far port of a veth link between two of its switches models nothing (see network_config): its rows repeat those
     of the near port, but for what it lost itself while the link was cut, or had no room for.
     """
     ends, far_ends = _nodes_at_ports(topology, kind, foreign)
@@ -182,7 +182,7 @@ def name_statistics(
 def name_classes(
     topology: Topology, kind: LinkKind, rows: Iterable[Mapping[str, Any]], foreign: Collection[str] = ()
 ) -> dict[Direction, DirectionClasses]:
-    """Return the fabric's rows of gradbed.switch.engine.statistics.LinkClasses with the names of nodes.
+    """Return the engine's rows of gradbed.switch.engine.statistics.LinkClasses with the names of nodes.
 
     A veth link between two of its switches is one after the other: what leaves the sender's port, and what comes in
     at the other.

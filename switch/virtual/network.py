@@ -16,8 +16,7 @@ from gradbed.common.errors import EndlessCircle, UserError
 from gradbed.switch.codegen import build_program
 from gradbed.switch.device import Program
 from gradbed.switch.engine import Engine
-from gradbed.switch.engine_fabric import EngineFabric
-from gradbed.switch.fabric_config import FabricConfig, InterfaceConfig
+from gradbed.switch.engine_network import EngineNetwork, InterfaceConfig, NetworkConfig
 from gradbed.switch.state.pipeline import Build, Pipelines
 from gradbed.switch.virtual import ports as traffic
 from gradbed.switch.virtual.ports import HostInterface
@@ -29,7 +28,7 @@ from gradbed.switch.virtual.target import LocalTarget
 MOST_PARTITIONS = 64
 
 
-def logical_processes(config: FabricConfig, count: int) -> dict[int, int]:
+def logical_processes(config: NetworkConfig, count: int) -> dict[int, int]:
     """0 to count - 1 by device id.
 
     Switches equally far from hosts are shared out alike, as bursts of many hosts are in one tier of a network
@@ -55,7 +54,7 @@ def logical_processes(config: FabricConfig, count: int) -> dict[int, int]:
     return found
 
 
-# ---- The fabric ----
+# ---- The network ----
 
 
 _MAX_EVENTS = 10_000_000
@@ -84,16 +83,15 @@ class Stop(NamedTuple):
     idle: bool
 
 
-class VirtualFabric(EngineFabric):
-    """The fabric of a configuration (gradbed.switch.fabric_config), with hosts in this process in place of
-    interfaces.
+class SimulatedNetwork(EngineNetwork):
+    """A network on the virtual clock, with hosts in this process in place of interfaces.
 
     The clock is an integer of nanoseconds that starts at 0 and moves in `run_until` alone. Everything happens on the
     caller's thread. Events of the same time are worked on in the order in which they were caused, so the same calls
-    lead to the same bytes. Any number of fabrics can be used side by side. A context manager.
+    lead to the same bytes. Any number of networks can be used side by side. A context manager.
     """
 
-    def __init__(self, config: FabricConfig, build: Build = build_program, threads: int = 1) -> None:
+    def __init__(self, config: NetworkConfig, build: Build = build_program, threads: int = 1) -> None:
         """Every interface of the configuration becomes a port in memory, with its link in both directions.
 
         threads: how many work on it at most, while there is much to do in the network and nothing for hosts and
@@ -130,7 +128,7 @@ class VirtualFabric(EngineFabric):
     def _add_port(self, port: InterfaceConfig) -> None:
         self.engine.add_memory_port(port.device_id, port.port, port.link, port.seed)
 
-    def _add_foreign_switches(self, config: FabricConfig) -> None:
+    def _add_foreign_switches(self, config: NetworkConfig) -> None:
         if config.foreign_switches or config.wires:
             raise REAL_CLOCK.missing("a switch that another program runs")
 
