@@ -20,7 +20,7 @@ from gradbed.switch.runtime.library import STATE_HEADERS
 
 
 STANDARD_FIELDS = tuple(STATE_HEADERS.members("gb_standard_metadata"))
-"""One uint64_t each, named as in v1model.p4."""
+"""Members of struct gb_standard_metadata: one uint64_t each, named as in v1model.p4."""
 _REQUESTS = STATE_HEADERS.members("gb_requests")
 REQUEST_FLAGS = tuple(name for name, kind in _REQUESTS.items() if kind is ctypes.c_uint8)
 REQUEST_NUMBERS = tuple(name for name in _REQUESTS if name not in REQUEST_FLAGS)

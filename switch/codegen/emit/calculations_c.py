@@ -33,7 +33,7 @@ _ALGORITHMS = {
 }
 
 _RUNNING = ("gb_csum16", "gb_crc16", "gb_crc32")
-"""Those that can take whole bytes one after the other."""
+"""Algorithms that can take whole bytes one after the other."""
 
 _WORD_BITS = 64
 

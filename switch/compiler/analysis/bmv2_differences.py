@@ -268,7 +268,7 @@ DIFFERENCES: Mapping[str, Callable[[_Program, Reporter], None]] = {
     "`_` for a range of 32 bits or more in entries": _warn_of_wide_ranges,
     "a default action other than `NoAction` of a table with an action profile": _warn_of_profile_defaults,
 }
-"""By the row of the table in docs/conformance.md."""
+"""Analyses by their rows of the table in docs/conformance.md."""
 
 
 # ---- Conditions in actions ----

@@ -159,7 +159,7 @@ class _Flow:
             self._reporter.warning(node.loc, message, node.end, category="uninitialized_use", about=root.symbol.loc)
 
     def _root(self, node: s.Expression) -> s.Name | None:
-        """Return the variable of a place, after reading the indices and calls on the way to it."""
+        """Return the variable of an l-value, after reading the indices and calls on the way to it."""
         while not isinstance(node, s.Name):
             if isinstance(node, s.Index):
                 self.read(node.index)
@@ -188,8 +188,8 @@ class _Flow:
                 self.read(argument)
         if target.receiver is not None and target.name != "isValid":
             written.append(target.receiver)
-        for place in written:
-            self._write(place)
+        for lvalue in written:
+            self._write(lvalue)
         if target.kind in ("apply_table", "action"):
             self.written |= self._by_actions
 
@@ -205,21 +205,21 @@ def warn_of_invalid_headers(declarations: Sequence[s.Declaration], reporter: Rep
     made: set[_Header] = set()
     whole: set[int] = set()
     reads: list[tuple[s.Member, s.Member, _Header]] = []
-    places: set[int] = set()
+    lvalues: set[int] = set()
     for declaration in declarations:
         for node in s.walk(declaration):
-            for place in _written(node):
-                places.update(id(part) for part in _chain(place))
-                made.update(header for part in _chain(place) if (header := _header(part)) is not None)
-                if isinstance(place.type, t.Struct) and not _is_passed_on(node):
-                    whole.add(id(place.type.node))
+            for lvalue in _written(node):
+                lvalues.update(id(part) for part in _chain(lvalue))
+                made.update(header for part in _chain(lvalue) if (header := _header(part)) is not None)
+                if isinstance(lvalue.type, t.Struct) and not _is_passed_on(node):
+                    whole.add(id(lvalue.type.node))
             if isinstance(node, s.Member) and isinstance(node.base, s.Member):
                 header = _header(node.base)
                 if header is not None and node.type is not None and t.is_scalar(node.type):
                     reads.append((node, node.base, header))
     reported: set[_Header] = set()
     for member, base, header in sorted(reads, key=lambda item: item[0].loc):
-        if header in made or header[0] in whole or header in reported or id(member) in places:
+        if header in made or header[0] in whole or header in reported or id(member) in lvalues:
             continue
         reported.add(header)
         message = f"header '{base.name}' is never valid: it is never extracted, assigned or set valid"
@@ -236,16 +236,16 @@ def _header(node: s.Expression) -> _Header | None:
     return None
 
 
-def _chain(place: s.Expression) -> Iterator[s.Expression]:
-    """Yield a place and everything that it is a part of."""
-    current: s.Expression | None = place
+def _chain(lvalue: s.Expression) -> Iterator[s.Expression]:
+    """Yield an l-value and everything that it is a part of."""
+    current: s.Expression | None = lvalue
     while current is not None:
         yield current
         current = current.base if isinstance(current, (s.Member, s.Index, s.Slice)) else None
 
 
 def _written(node: s.Node) -> Iterator[s.Expression]:
-    """Yield the places that a node by itself may write."""
+    """Yield the l-values that a node by itself may write."""
     if isinstance(node, s.Assignment):
         yield node.target
     elif isinstance(node, s.VariableDeclaration) and node.initial is not None:
@@ -261,6 +261,6 @@ def _written(node: s.Node) -> Iterator[s.Expression]:
 
 
 def _is_passed_on(node: s.Node) -> bool:
-    """Return whether the written place is an argument of something whose own statements are analysed."""
+    """Return whether the written l-value is an argument of something whose own statements are analysed."""
     target = node.target if isinstance(node, s.Call) else None
     return target is not None and target.kind in ("apply", "apply_type", "action", "function")

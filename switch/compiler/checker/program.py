@@ -10,7 +10,7 @@ from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.context import Context, check
 from gradbed.switch.compiler.checker.conversions import check_as
 from gradbed.switch.compiler.checker.statements import (
-    Surroundings,
+    BodyContext,
     check_block,
     check_statement,
     declare_constant,
@@ -211,7 +211,7 @@ def _function_body(node: s.FunctionDeclaration, signature: Signature, scope: Sco
     if node.body is None:
         return
     kind = "action" if node.return_type is None else "function"
-    check_block(node.body, scope, Surroundings(kind, signature.return_type), context)
+    check_block(node.body, scope, BodyContext(kind, signature.return_type), context)
     if kind == "function" and signature.return_type is not t.VOID and not _always_returns(node.body):
         context.reporter.error(
             node.name_loc,
@@ -269,15 +269,15 @@ def _control_body(node: s.ControlDeclaration, signature: Signature, context: Con
         elif isinstance(local, s.TableDeclaration):
             check_table(local, scope, context)
         else:
-            check_statement(local, scope, Surroundings("control", t.VOID), context)
-    check_block(node.body, scope, Surroundings("control", t.VOID), context)
+            check_statement(local, scope, BodyContext("control", t.VOID), context)
+    check_block(node.body, scope, BodyContext("control", t.VOID), context)
 
 
 def _parser_body(node: s.ParserDeclaration, signature: Signature, context: Context) -> None:
     if node.states is None:
         return
     scope = signature.body_scope = Scope(signature.scope)
-    around = Surroundings("parser", t.VOID)
+    around = BodyContext("parser", t.VOID)
     for local in node.locals:
         if isinstance(local, s.ValueSetDeclaration):
             _value_set(local, scope, context)

@@ -24,7 +24,7 @@ from gradbed.switch.compiler.values import Constant
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class BodyContext:
     """The body that contains a statement."""
 
     kind: str
@@ -33,13 +33,13 @@ class Surroundings:
     in_loop: bool = False
 
 
-def check_block(block: s.Block, scope: Scope, around: Surroundings, context: Context) -> None:
+def check_block(block: s.Block, scope: Scope, around: BodyContext, context: Context) -> None:
     inner = Scope(scope)
     for statement in block.statements:
         check_statement(statement, inner, around, context)
 
 
-def check_statement(node: s.Statement, scope: Scope, around: Surroundings, context: Context) -> None:
+def check_statement(node: s.Statement, scope: Scope, around: BodyContext, context: Context) -> None:
     match node:
         case s.Assignment():
             _assignment(node, scope, context)
@@ -86,7 +86,7 @@ def _assignment(node: s.Assignment, scope: Scope, context: Context) -> None:
     node.source = coerce(node.source, target, context)
 
 
-def _call(node: s.CallStatement, scope: Scope, around: Surroundings, context: Context) -> None:
+def _call(node: s.CallStatement, scope: Scope, around: BodyContext, context: Context) -> None:
     check(node.call, scope, context)
     call = node.call
     assert isinstance(call, s.Call)
@@ -104,7 +104,7 @@ def _call(node: s.CallStatement, scope: Scope, around: Surroundings, context: Co
         context.error(node, "a table cannot be applied in a parser")
 
 
-def _return(node: s.Return, scope: Scope, around: Surroundings, context: Context) -> None:
+def _return(node: s.Return, scope: Scope, around: BodyContext, context: Context) -> None:
     if around.kind == "parser":
         context.error(node, "'return' cannot stand in a parser")
     elif node.value is None:
@@ -117,7 +117,7 @@ def _return(node: s.Return, scope: Scope, around: Surroundings, context: Context
         node.value = check_as(node.value, scope, around.return_type, context)
 
 
-def _switch(node: s.Switch, scope: Scope, around: Surroundings, context: Context) -> None:
+def _switch(node: s.Switch, scope: Scope, around: BodyContext, context: Context) -> None:
     type_ = check(node.expression, scope, context)
     if type_ is t.ACTION_RUN:
         _switch_on_action(node, context)
@@ -173,17 +173,17 @@ def _switch_on_value(node: s.Switch, type_: t.Type, scope: Scope, context: Conte
             seen.add(value)
 
 
-def _for(node: s.For, scope: Scope, around: Surroundings, context: Context) -> None:
+def _for(node: s.For, scope: Scope, around: BodyContext, context: Context) -> None:
     inner = Scope(scope)
     for statement in node.initial:
         check_statement(statement, inner, around, context)
     node.condition = check_as(node.condition, inner, t.BOOL, context)
     for statement in node.update:
         check_statement(statement, inner, around, context)
-    check_statement(node.body, Scope(inner), Surroundings(around.kind, around.return_type, in_loop=True), context)
+    check_statement(node.body, Scope(inner), BodyContext(around.kind, around.return_type, in_loop=True), context)
 
 
-def _for_in(node: s.ForIn, scope: Scope, around: Surroundings, context: Context) -> None:
+def _for_in(node: s.ForIn, scope: Scope, around: BodyContext, context: Context) -> None:
     inner = Scope(scope)
     declare_variable(node.variable, inner, context)
     symbol = node.variable.symbol
@@ -199,7 +199,7 @@ def _for_in(node: s.ForIn, scope: Scope, around: Surroundings, context: Context)
     elif collection is not t.UNKNOWN:
         what = f"a loop runs over a range, a list or a header stack, not {collection}"
         context.error(node.collection, what)
-    check_statement(node.body, Scope(inner), Surroundings(around.kind, around.return_type, in_loop=True), context)
+    check_statement(node.body, Scope(inner), BodyContext(around.kind, around.return_type, in_loop=True), context)
 
 
 # ---- Declarations among statements ----

@@ -14,7 +14,7 @@ from gradbed.switch.compiler.emit.pipelines import PipelineEmitter, TableEmitter
 from gradbed.switch.compiler.emit.primitives import Json, PrimitiveList, action_json
 from gradbed.switch.compiler.ir import LoweredProgram
 from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA, NameSet, Storage
-from gradbed.switch.compiler.ir.values import HeaderPlace, StackPlace, UnionPlace
+from gradbed.switch.compiler.ir.values import HeaderVariable, StackVariable, UnionVariable
 from gradbed.switch.compiler.source import SourceManager
 
 # ---- Headers ----
@@ -83,7 +83,7 @@ class HeaderEmitter:
         self._ids = {instance["name"]: instance["id"] for instance in instances}
         return instances
 
-    def _stack(self, stack: StackPlace, number: int, member_key: str) -> Json:
+    def _stack(self, stack: StackVariable, number: int, member_key: str) -> Json:
         element = stack.type.element
         assert isinstance(element, t.Struct)
         return {
@@ -91,7 +91,7 @@ class HeaderEmitter:
             "id": number,
             "header_type": self._type_names[element],
             "size": stack.type.size,
-            member_key: [self._ids[item.name] for item in stack.elements if isinstance(item, HeaderPlace)],
+            member_key: [self._ids[item.name] for item in stack.elements if isinstance(item, HeaderVariable)],
         }
 
     def _unions(self) -> Json:
@@ -116,7 +116,7 @@ class HeaderEmitter:
         ids = {union["name"]: union["id"] for union in unions}
         stacks = []
         for number, stack in enumerate(self._storage.union_stacks):
-            elements = [item for item in stack.elements if isinstance(item, UnionPlace)]
+            elements = [item for item in stack.elements if isinstance(item, UnionVariable)]
             stacks.append(
                 {
                     "name": stack.name,

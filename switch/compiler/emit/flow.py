@@ -13,7 +13,7 @@ from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.storage import Storage
 
 _NUMBER = t.bit(16)
-"""Of places where a table is applied, and of actions."""
+"""Width of the numbers of applications of a table and of actions."""
 
 
 @dataclass(eq=False)

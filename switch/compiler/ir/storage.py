@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import values as ir
-from gradbed.switch.compiler.ir.values import HeaderPlace, Place, StackPlace, StructValue, UnionPlace
+from gradbed.switch.compiler.ir.values import HeaderVariable, LValue, StackVariable, StructValue, UnionVariable
 
 # ---- Unique names ----
 
@@ -51,11 +51,11 @@ class Storage:
 
     scalars: list[tuple[str, t.Type]] = field(default_factory=list)
     """Name and type of each scalar, in order."""
-    headers: list[HeaderPlace] = field(default_factory=list)
+    headers: list[HeaderVariable] = field(default_factory=list)
     """Header instances in the order of their ids in BMv2 JSON."""
-    stacks: list[StackPlace] = field(default_factory=list)
-    unions: list[UnionPlace] = field(default_factory=list)
-    union_stacks: list[StackPlace] = field(default_factory=list)
+    stacks: list[StackVariable] = field(default_factory=list)
+    unions: list[UnionVariable] = field(default_factory=list)
+    union_stacks: list[StackVariable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._scalar_names = NameSet()
@@ -70,7 +70,7 @@ class Storage:
         self.scalars.append((unique, stored))
         return ir.FieldRef(stored, SCALARS, unique)
 
-    def variable(self, type_: t.Type, name: str) -> Place:
+    def variable(self, type_: t.Type, name: str) -> LValue:
         """Add a variable of any type."""
         if isinstance(type_, t.Struct):
             if type_.is_header:
@@ -96,7 +96,7 @@ class Storage:
         holder = t.Struct("header", "varbit", {"value": type_}, node, {"value": []})
         return ir.FieldRef(type_, self.header(holder, name).name, "value")
 
-    def packet_part(self, type_: t.Type, name: str) -> Place:
+    def packet_part(self, type_: t.Type, name: str) -> LValue:
         """Add a part of the packet's headers, named by its path in the headers struct of the program."""
         if isinstance(type_, t.Struct) and type_.kind == "struct":
             prefix = f"{name}." if name else ""
@@ -105,35 +105,35 @@ class Storage:
             )
         return self.variable(type_, name)
 
-    def header(self, type_: t.Struct, name: str, unique: bool = True) -> HeaderPlace:
+    def header(self, type_: t.Struct, name: str, unique: bool = True) -> HeaderVariable:
         if len(self.headers) > MAX_INSTANCES:
             raise StorageExhausted
-        place = HeaderPlace(type_, self._names.unique(name) if unique else name)
-        self.headers.append(place)
-        return place
+        lvalue = HeaderVariable(type_, self._names.unique(name) if unique else name)
+        self.headers.append(lvalue)
+        return lvalue
 
-    def union(self, type_: t.Struct, name: str, unique: bool = True) -> UnionPlace:
+    def union(self, type_: t.Struct, name: str, unique: bool = True) -> UnionVariable:
         name = self._names.unique(name) if unique else name
-        place = UnionPlace(type_, name, {})
+        lvalue = UnionVariable(type_, name, {})
         for member, inner in type_.fields.items():
             assert isinstance(inner, t.Struct)
-            place.members[member] = self.header(inner, f"{name}.{member}")
-            place.members[member].union = place
-        self.unions.append(place)
-        return place
+            lvalue.members[member] = self.header(inner, f"{name}.{member}")
+            lvalue.members[member].union = lvalue
+        self.unions.append(lvalue)
+        return lvalue
 
-    def stack(self, type_: t.Stack, name: str) -> StackPlace:
+    def stack(self, type_: t.Stack, name: str) -> StackVariable:
         name = self._names.unique(name)
-        place = StackPlace(type_, name, [])
+        lvalue = StackVariable(type_, name, [])
         element = type_.element
         assert isinstance(element, t.Struct)
         for index in range(type_.size):
             if element.is_header:
-                place.elements.append(self.header(element, f"{name}[{index}]", unique=False))
+                lvalue.elements.append(self.header(element, f"{name}[{index}]", unique=False))
             else:
-                place.elements.append(self.union(element, f"{name}[{index}]", unique=False))
-        (self.stacks if element.is_header else self.union_stacks).append(place)
-        return place
+                lvalue.elements.append(self.union(element, f"{name}[{index}]", unique=False))
+        (self.stacks if element.is_header else self.union_stacks).append(lvalue)
+        return lvalue
 
 
 def standard_metadata(type_: t.Struct) -> StructValue:

@@ -1,4 +1,4 @@
-"""Values of the intermediate representation: expressions, places, and values that consist of several parts.
+"""Values of the intermediate representation: expressions, l-values, and values that consist of several parts.
 
 Expressions have the meaning of P4 (fixed widths, wrapping), with types Bit, Int, BOOL or Varbit; the emitter adds
 what the unbounded arithmetic of BMv2 needs.
@@ -125,35 +125,35 @@ def reads(expr: Expr) -> Iterator[Expr]:
             yield current
 
 
-# ---- Places and values ----
+# ---- L-values and composite values ----
 
 
 @dataclass(slots=True, eq=False)
-class HeaderPlace:
+class HeaderVariable:
     """A header instance."""
 
     type: t.Struct
     name: str
-    union: UnionPlace | None = None
+    union: UnionVariable | None = None
     """The union that it is a member of."""
 
 
 @dataclass(slots=True, eq=False)
-class UnionPlace:
+class UnionVariable:
     """An instance of a header union."""
 
     type: t.Struct
     name: str
-    members: dict[str, HeaderPlace]
+    members: dict[str, HeaderVariable]
 
 
 @dataclass(slots=True, eq=False)
-class StackPlace:
+class StackVariable:
     """A header stack."""
 
     type: t.Stack
     name: str
-    elements: list[HeaderPlace | UnionPlace]
+    elements: list[HeaderVariable | UnionVariable]
 
 
 @dataclass(slots=True, eq=False)
@@ -187,7 +187,7 @@ class StackValue:
 class StackCursor:
     """`stack.next` or `stack.last` in a parser."""
 
-    stack: StackPlace
+    stack: StackVariable
     which: str
     """"next" or "last"."""
     member: str = ""
@@ -196,9 +196,9 @@ class StackCursor:
 
 @dataclass(slots=True, eq=False)
 class SliceOf:
-    """Bits high..low of a scalar variable, as a place to write to."""
+    """Bits high..low of a scalar variable, as an l-value."""
 
-    base: Place
+    base: LValue
     high: int
     low: int
 
@@ -207,7 +207,7 @@ class SliceOf:
 class ElementOf:
     """An element of a stack with an index known only at run time, or a part of it."""
 
-    stack: StackPlace
+    stack: StackVariable
     index: Expr
     path: tuple[str, ...]
     """Names of members that lead from the element to the part."""
@@ -251,16 +251,16 @@ class PacketValue:
 
 
 @dataclass(slots=True, eq=False)
-class Nothing:
+class NoValue:
     """A void result, or an argument that is absent."""
 
 
-Place = FieldRef | HeaderPlace | UnionPlace | StackPlace | StructValue | StackCursor | SliceOf | ElementOf
+LValue = FieldRef | HeaderVariable | UnionVariable | StackVariable | StructValue | StackCursor | SliceOf | ElementOf
 Value = (
     Expr
-    | HeaderPlace
-    | UnionPlace
-    | StackPlace
+    | HeaderVariable
+    | UnionVariable
+    | StackVariable
     | StructValue
     | HeaderValue
     | StackValue
@@ -271,12 +271,12 @@ Value = (
     | Instance
     | TextValue
     | PacketValue
-    | Nothing
+    | NoValue
 )
 
 
 # What an assignment can be made to; all of them are values too.
-PLACES = (FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue, StackCursor, SliceOf, ElementOf)
+LVALUES = (FieldRef, HeaderVariable, UnionVariable, StackVariable, StructValue, StackCursor, SliceOf, ElementOf)
 
 
 # Header instances that hold unrelated variables side by side.
@@ -288,11 +288,11 @@ def header_names(value: Value) -> set[str]:
     match value:
         case Expr():
             return _names_read(value)
-        case HeaderPlace():
+        case HeaderVariable():
             return {value.name} | ({value.union.name} if value.union else set())
-        case UnionPlace():
+        case UnionVariable():
             return {value.name}.union(*map(header_names, value.members.values()))
-        case StackPlace():
+        case StackVariable():
             return {value.name}.union(*map(header_names, value.elements))
         case StructValue():
             return set().union(*map(header_names, value.parts.values()))
@@ -348,6 +348,6 @@ def default_value(type_: t.Type) -> Value:
 
 def value_type(value: Value) -> t.Type | None:
     """Return the type of a value, if it has one."""
-    if isinstance(value, (StructValue, HeaderPlace, HeaderValue, UnionPlace, StackPlace, StackValue, Expr)):
+    if isinstance(value, (StructValue, HeaderVariable, HeaderValue, UnionVariable, StackVariable, StackValue, Expr)):
         return value.type
     return None

@@ -1,4 +1,4 @@
-"""Lowering of the checked syntax tree to the IR: everything is inlined, every value has a place."""
+"""Lowering of the checked syntax tree to the IR: everything is inlined, every variable has storage."""
 
 # These three hold the rules by type of node that `lower` and `value_of` of context.py choose from.
 from gradbed.switch.compiler.lower import calls, expressions, statements

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
-from gradbed.switch.compiler.ir.values import Instance, Nothing, Place, StackPlace, Value
+from gradbed.switch.compiler.ir.values import Instance, LValue, NoValue, StackVariable, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, lower, lower_block, value_by_type, value_of
-from gradbed.switch.compiler.lower.expressions import place_of
+from gradbed.switch.compiler.lower.expressions import lvalue_of
 from gradbed.switch.compiler.lower.externs import call_extern
 from gradbed.switch.compiler.lower.inlining import (
     Arguments,
@@ -44,7 +44,7 @@ def _call(node: s.Call, frame: Frame, code: Code) -> Value:
             apply_table(node, frame, code)
         case "apply" | "apply_type":
             _apply(node, target, frame, code)
-    return Nothing()
+    return NoValue()
 
 
 @value_by_type.register(s.Member)
@@ -72,21 +72,21 @@ def _header_method(node: s.Call, target: s.CallTarget, frame: Frame, code: Code)
     assert target.receiver is not None
     if target.name == "isValid":
         return validity(value_of(target.receiver, frame, code), node, code)
-    set_valid(place_of(target.receiver, frame, code), target.name == "setValid", node, code)
-    return Nothing()
+    set_valid(lvalue_of(target.receiver, frame, code), target.name == "setValid", node, code)
+    return NoValue()
 
 
 def _stack_method(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> None:
     assert target.receiver is not None
-    place = place_of(target.receiver, frame, code)
-    if not isinstance(place, StackPlace):
+    lvalue = lvalue_of(target.receiver, frame, code)
+    if not isinstance(lvalue, StackVariable):
         code.error(node, "this header stack cannot be shifted on this target")
         return
     count = target.bound[0]
     assert count is not None and isinstance(count.value, int)
-    kind = "header_stack" if place in code.storage.stacks else "header_union_stack"
+    kind = "header_stack" if lvalue in code.storage.stacks else "header_union_stack"
     name = "push" if target.name == "push_front" else "pop"
-    code.primitive(node, name, ir.Ref(kind, place.name), ir.LoweredNumber(count.value))
+    code.primitive(node, name, ir.Ref(kind, lvalue.name), ir.LoweredNumber(count.value))
 
 
 # ---- Functions and actions ----
@@ -130,8 +130,8 @@ def lower_body(body: s.Block, return_type: t.Type, frame: Frame, node: s.Node, c
             lower(statement, frame, code)
         if isinstance(last, s.Return) and last.value is not None:
             return read(value_of(last.value, frame, code), last, code)
-        return Nothing()
-    result: Place | None = None
+        return NoValue()
+    result: LValue | None = None
     if return_type is not t.VOID:
         result = code.storage.variable(return_type, "retval")
     label = ir.Label("return")
@@ -140,7 +140,7 @@ def lower_body(body: s.Block, return_type: t.Type, frame: Frame, node: s.Node, c
         lower_block(body, frame, code)
     code.returns.pop()
     code.emit(ir.LoweredBlock(node.loc, node.end, label, inlined))
-    return Nothing() if result is None else result
+    return NoValue() if result is None else result
 
 
 # ---- Parsers and controls ----

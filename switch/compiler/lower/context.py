@@ -20,7 +20,7 @@ from gradbed.switch.compiler.diagnostics import Reporter
 from gradbed.switch.compiler.ir import LoweredCalculation, LoweredDigest, LoweredValueSet
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.storage import NameSet, Storage
-from gradbed.switch.compiler.ir.values import ExternObject, Instance, Nothing, Place, StructValue, TextValue, Value
+from gradbed.switch.compiler.ir.values import ExternObject, Instance, LValue, NoValue, StructValue, TextValue, Value
 from gradbed.switch.compiler.symbols import Scope, Symbol
 
 MAX_STATEMENTS = 500_000
@@ -68,7 +68,7 @@ class InstanceState:
     instance: Instance
     frame: Frame
     applied_often: bool
-    owned: dict[Symbol, Place] = field(default_factory=dict)
+    owned: dict[Symbol, LValue] = field(default_factory=dict)
     """Variables of its parameters, if it is applied in several places."""
 
 
@@ -133,7 +133,7 @@ class ProgramState:
 class CopyOut:
     """Values that are copied out when an inlined call ends, however it ends."""
 
-    pairs: list[tuple[Place, Value]] = field(default_factory=list)
+    pairs: list[tuple[LValue, Value]] = field(default_factory=list)
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Code:
         self.kind = kind
         self.statements: list[ir.LoweredStatement] = []
         self.copy_outs: list[CopyOut] = []
-        self.returns: list[tuple[ir.Label, Place | None]] = []
+        self.returns: list[tuple[ir.Label, LValue | None]] = []
         self.loops: list[Loop] = []
         self.exit_flag: ir.FieldRef | None = None
         # The end of an action, behind the copying out that a return still does and an exit has done itself.
@@ -219,7 +219,7 @@ class Code:
 
 
 def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
-    """Return the value of an expression, or a place that is read only when the value is used."""
+    """Return the value of an expression, or an l-value that is read only when the value is used."""
     known = node.value
     if known is None:
         return value_by_type(node, frame, code)
@@ -232,7 +232,7 @@ def value_of(node: s.Expression, frame: Frame, code: Code) -> Value:
 @singledispatch
 def value_by_type(node: s.Expression, frame: Frame, code: Code) -> Value:
     """Return the value of an expression that is not known at compile time."""
-    return Nothing()
+    return NoValue()
 
 
 @singledispatch

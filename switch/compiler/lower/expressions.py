@@ -10,23 +10,23 @@ from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.values import (
     ElementOf,
-    HeaderPlace,
     HeaderValue,
-    Nothing,
-    Place,
+    HeaderVariable,
+    LValue,
+    NoValue,
     SliceOf,
-    StackPlace,
     StackValue,
+    StackVariable,
     StructValue,
     TextValue,
-    UnionPlace,
+    UnionVariable,
     Value,
     default_value,
 )
 from gradbed.switch.compiler.lower.context import Code, Frame, value_by_type, value_of
 from gradbed.switch.compiler.lower.values import (
     ZERO,
-    as_place,
+    as_lvalue,
     as_scalar,
     assign,
     copied,
@@ -101,9 +101,9 @@ def _index(node: s.Index, frame: Frame, code: Code) -> Value:
         return base.parts[str(node.index.value)]
     if isinstance(base, StackValue):
         base = snapshot(base, node, code)
-    if not isinstance(base, StackPlace):
+    if not isinstance(base, StackVariable):
         code.error(node, "this stack cannot be indexed on this target")
-        return Nothing()
+        return NoValue()
     number = as_scalar(index, node.index, code)
     if isinstance(number, ir.Const):
         if not 0 <= number.value < base.type.size:
@@ -244,26 +244,26 @@ def _aggregate(node: s.ListExpression | s.StructExpression, frame: Frame, code: 
     return StructValue(type_, parts)
 
 
-def place_of(node: s.Expression, frame: Frame, code: Code) -> Place:
-    """Return the place of an l-value; indices are evaluated now."""
+def lvalue_of(node: s.Expression, frame: Frame, code: Code) -> LValue:
+    """Return the l-value of an expression; its indices are evaluated now (P4_16 1.2.5, section 6.7)."""
     match node:
         case s.Slice():
-            base = place_of(node.base, frame, code)
+            base = lvalue_of(node.base, frame, code)
             if isinstance(base, SliceOf):
                 return SliceOf(base.base, base.low + node.high_bit, base.low + node.low_bit)
             return SliceOf(base, node.high_bit, node.low_bit)
         case s.Member():
-            return as_place(part(place_of(node.base, frame, code), node.name, node, code), node, code)
+            return as_lvalue(part(lvalue_of(node.base, frame, code), node.name, node, code), node, code)
         case s.Index():
-            return _element_place(node, place_of(node.base, frame, code), frame, code)
-    return as_place(value_of(node, frame, code), node, code)
+            return _element_lvalue(node, lvalue_of(node.base, frame, code), frame, code)
+    return as_lvalue(value_of(node, frame, code), node, code)
 
 
-def _element_place(node: s.Index, base: Place, frame: Frame, code: Code) -> Place:
+def _element_lvalue(node: s.Index, base: LValue, frame: Frame, code: Code) -> LValue:
     if isinstance(base, StructValue):
-        return as_place(base.parts[str(node.index.value)], node, code)
+        return as_lvalue(base.parts[str(node.index.value)], node, code)
     index = scalar_of(node.index, frame, code)
-    if not isinstance(base, StackPlace):
+    if not isinstance(base, StackVariable):
         code.error(node, "this stack cannot be indexed on this target")
         return StructValue(t.UNKNOWN, {})
     if isinstance(index, ir.Const):
@@ -282,15 +282,15 @@ def same(left: Value, right: Value, node: s.Node, code: Code) -> ir.Expr:
             return op.equal(left, right)
         case StructValue(parts=these), StructValue(parts=those):
             return _all_same(zip(these.values(), those.values(), strict=True), node, code)
-        case StackPlace(), StackPlace():
+        case StackVariable(), StackVariable():
             return _all_same(zip(left.elements, right.elements, strict=True), node, code)
-        case UnionPlace(members=these), UnionPlace(members=those):
+        case UnionVariable(members=these), UnionVariable(members=those):
             return _all_same(zip(these.values(), those.values(), strict=True), node, code)
-        case ((HeaderPlace() | HeaderValue()), (HeaderPlace() | HeaderValue())):
+        case ((HeaderVariable() | HeaderValue()), (HeaderVariable() | HeaderValue())):
             return _same_header(left, right, node, code)
         case TextValue(), TextValue():
             return op.flag(left.text == right.text)
-        case (HeaderValue(), UnionPlace() as union) | (UnionPlace() as union, HeaderValue()):
+        case (HeaderValue(), UnionVariable() as union) | (UnionVariable() as union, HeaderValue()):
             return op.negation(validity(union, node, code))
     code.error(node, "these values cannot be compared on this target")
     return op.FALSE
@@ -304,12 +304,12 @@ def _all_same(pairs: Iterable[tuple[Value, Value]], node: s.Node, code: Code) ->
 
 
 def _same_header(
-    left: HeaderPlace | HeaderValue, right: HeaderPlace | HeaderValue, node: s.Node, code: Code
+    left: HeaderVariable | HeaderValue, right: HeaderVariable | HeaderValue, node: s.Node, code: Code
 ) -> ir.Expr:
     left_valid, right_valid = validity(left, node, code), validity(right, node, code)
     has_varbit = any(isinstance(type_, t.Varbit) for type_ in left.type.fields.values())
     neither = op.conjunction(op.negation(left_valid), op.negation(right_valid))
-    if has_varbit and isinstance(left, HeaderPlace) and isinstance(right, HeaderPlace):
+    if has_varbit and isinstance(left, HeaderVariable) and isinstance(right, HeaderVariable):
         # BMv2 says false of two headers that are not valid, which P4 calls equal (section 8.17).
         return op.binary("||", neither, ir.SameHeader(t.BOOL, left.name, right.name), t.BOOL)
     if op.FALSE in (left_valid, right_valid):

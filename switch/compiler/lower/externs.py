@@ -14,16 +14,16 @@ from gradbed.switch.compiler.ir.storage import SCALARS, STANDARD_METADATA
 from gradbed.switch.compiler.ir.values import (
     ElementOf,
     ExternObject,
-    HeaderPlace,
     HeaderValue,
-    Nothing,
+    HeaderVariable,
+    NoValue,
     PacketValue,
     SliceOf,
     StackCursor,
-    StackPlace,
+    StackVariable,
     StructValue,
     TextValue,
-    UnionPlace,
+    UnionVariable,
     Value,
     default_value,
     value_type,
@@ -34,10 +34,10 @@ from gradbed.switch.compiler.lower.values import as_scalar, assign, copied, part
 from gradbed.switch.state.externs import EXTERNS, ExternKind
 
 DROP_PORT = 511
-"""What mark_to_drop writes to egress_spec."""
+"""The port that mark_to_drop writes to egress_spec."""
 
 _IN_BITS = 64
-"""Of a number that a method of our own externs takes: in C it is one uint64_t."""
+"""Limit for a number of a method of gradbed.p4: in C it is one uint64_t."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class _Call:
 
     def with_result(self, position: int, write: Callable[[ir.FieldRef], None]) -> None:
         """Let a primitive write a field, and move the result on if that argument is no plain field."""
-        place = self.arguments[position]
-        if isinstance(place, ir.FieldRef):
-            write(place)
-        elif isinstance(place, Nothing):
+        lvalue = self.arguments[position]
+        if isinstance(lvalue, ir.FieldRef):
+            write(lvalue)
+        elif isinstance(lvalue, NoValue):
             write(self.code.storage.scalar(t.bit(32), "unused"))
         else:
             type_ = self.node.type if t.is_scalar(self.node.type or t.VOID) else None
-            result = self.code.storage.scalar(type_ or _width_of(place), "tmp")
+            result = self.code.storage.scalar(type_ or _width_of(lvalue), "tmp")
             write(result)
-            assign(place, result, self.node, self.code)
+            assign(lvalue, result, self.node, self.code)
 
 
 _Handler = Callable[[_Call], None]
@@ -116,7 +116,7 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
             return _packet(node, target, frame, code)
         if not isinstance(receiver, ExternObject):
             code.error(node, "this object is not known here")
-            return Nothing()
+            return NoValue()
         name = receiver.name
         handler, what = _METHODS.get((receiver.kind, target.name)), f"'{receiver.kind}.{target.name}'"
         if receiver.kind in EXTERNS:
@@ -126,7 +126,7 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
         return default_value(target.return_type)
     arguments = arguments_of(target.parameters, target.bound, frame, code).values
     handler(_Call(node, target, arguments, code, name))
-    return Nothing()
+    return NoValue()
 
 
 # ---- Contents of values ----
@@ -139,15 +139,15 @@ def _flatten(value: Value, node: s.Node, code: Code) -> list[ir.Expr]:
     match value:
         case ir.Expr():
             return [value]
-        case StructValue(parts=parts) | UnionPlace(members=parts):
+        case StructValue(parts=parts) | UnionVariable(members=parts):
             inner = list(parts.values())
-        case HeaderPlace():
+        case HeaderVariable():
             inner = [part(value, name, node, code) for name in value.type.fields]
         case HeaderValue(parts=dict(parts)):
             inner = list(parts.values())
-        case StackPlace():
+        case StackVariable():
             inner = list(value.elements)
-        case TextValue() | Nothing():
+        case TextValue() | NoValue():
             inner = []
         case _:
             code.error(node, "this value has no fixed form on this target")
@@ -334,15 +334,15 @@ def _direct_meter(call: _Call) -> None:
     result = results.get(call.object)
     if result is None:
         result = results[call.object] = call.code.storage.scalar(call.target.parameters[0].type, "colour")
-    (place,) = call.arguments
-    if not isinstance(place, Nothing):
-        assign(place, result, call.node, call.code)
+    (lvalue,) = call.arguments
+    if not isinstance(lvalue, NoValue):
+        assign(lvalue, result, call.node, call.code)
 
 
 @_method("register", "read")
 def _register_read(call: _Call) -> None:
     register, index = ir.Ref("register_array", call.object), call.scalar(1)
-    if isinstance(call.arguments[0], (StructValue, HeaderPlace)):
+    if isinstance(call.arguments[0], (StructValue, HeaderVariable)):
         call.error("registers hold numbers only on this target")
         return
     call.with_result(0, lambda field: call.emit("register_read", field, register, index))
@@ -390,7 +390,7 @@ def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
     wanted, where = ("deparser", "the deparser") if name == "emit" else ("parser", "a parser")
     if code.kind != wanted:
         code.error(node, f"'{name}' can only be called in {where}")
-        return Nothing() if name == "emit" else default_value(target.return_type)
+        return NoValue() if name == "emit" else default_value(target.return_type)
     match name:
         case "emit":
             (value,) = arguments_of(target.parameters, target.bound, frame, code).values
@@ -406,7 +406,7 @@ def _packet(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
         case _:
             # length(): the parser sees the packet before anything is removed from it or put in.
             return ir.FieldRef(t.bit(32), STANDARD_METADATA, "packet_length")
-    return Nothing()
+    return NoValue()
 
 
 def _extract(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> None:
@@ -414,25 +414,25 @@ def _extract(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> No
     if not isinstance(type_, t.Struct) or not type_.is_header:
         code.error(node, f"only headers can be extracted, not {type_}")
         return
-    place, *rest = arguments_of(target.parameters, target.bound, frame, code).values
+    lvalue, *rest = arguments_of(target.parameters, target.bound, frame, code).values
     length = as_scalar(rest[0], node, code) if rest else None
     has_varbit = any(isinstance(inner, t.Varbit) for inner in type_.fields.values())
     if has_varbit != (length is not None):
         wanted = "needs the length of its varbit field" if has_varbit else "has no varbit field"
         code.error(node, f"header '{type_}' {wanted}")
         return
-    if isinstance(place, Nothing):
-        place = code.storage.header(type_, "skipped")
-    match place:
-        case HeaderPlace():
-            code.emit(ir.LoweredExtract(node.loc, node.end, "regular", place.name, "", length))
+    if isinstance(lvalue, NoValue):
+        lvalue = code.storage.header(type_, "skipped")
+    match lvalue:
+        case HeaderVariable():
+            code.emit(ir.LoweredExtract(node.loc, node.end, "regular", lvalue.name, "", length))
         case StackCursor(which="next"):
-            kind = "union_stack" if place.member else "stack"
-            code.emit(ir.LoweredExtract(node.loc, node.end, kind, place.stack.name, place.member, length))
+            kind = "union_stack" if lvalue.member else "stack"
+            code.emit(ir.LoweredExtract(node.loc, node.end, kind, lvalue.stack.name, lvalue.member, length))
         case _:
             copy = code.storage.header(type_, "extracted")
             code.emit(ir.LoweredExtract(node.loc, node.end, "regular", copy.name, "", length))
-            assign(place, copy, node, code)
+            assign(lvalue, copy, node, code)
 
 
 def _lookahead(node: s.Call, target: s.CallTarget, code: Code) -> Value:
@@ -452,7 +452,7 @@ def _lookahead(node: s.Call, target: s.CallTarget, code: Code) -> Value:
         below = sum(widths)
         bits = code.storage.scalar(t.bit(below), "bits")
         code.emit(ir.LoweredLookahead(node.loc, node.end, bits, 0, below))
-        if isinstance(value, HeaderPlace):
+        if isinstance(value, HeaderVariable):
             set_valid(value, True, node, code)
         for field, width in zip(fields, widths, strict=True):
             below -= width
@@ -464,11 +464,11 @@ def _header_order(value: Value, node: s.Node, code: Code) -> list[str]:
     """Return the headers in a value in the order in which they are emitted."""
     inner: list[Value]
     match value:
-        case HeaderPlace():
+        case HeaderVariable():
             return [value.name]
-        case StackPlace():
+        case StackVariable():
             inner = list(value.elements)
-        case UnionPlace(members=parts) | StructValue(parts=parts):
+        case UnionVariable(members=parts) | StructValue(parts=parts):
             inner = list(parts.values())
         case HeaderValue(parts=None):
             inner = []
@@ -489,13 +489,13 @@ def _joined(item: ir.Expr) -> list[ir.Expr]:
     return [item]
 
 
-def _width_of(place: Value) -> t.Type:
-    match place:
+def _width_of(lvalue: Value) -> t.Type:
+    match lvalue:
         case SliceOf():
-            return t.bit(place.high - place.low + 1)
+            return t.bit(lvalue.high - lvalue.low + 1)
         case ElementOf():
-            type_: t.Type = place.stack.type.element
-            for name in place.path:
+            type_: t.Type = lvalue.stack.type.element
+            for name in lvalue.path:
                 assert isinstance(type_, t.Struct)
                 type_ = type_.fields[name]
             return type_

@@ -10,22 +10,22 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.values import (
-    PLACES,
+    LVALUES,
     ExternObject,
-    HeaderPlace,
+    HeaderVariable,
     Instance,
-    Nothing,
+    LValue,
+    NoValue,
     PacketValue,
-    Place,
-    StackPlace,
+    StackVariable,
     StructValue,
     TextValue,
-    UnionPlace,
+    UnionVariable,
     Value,
     header_names,
 )
 from gradbed.switch.compiler.lower.context import Code, CopyOut, Frame, InstanceState, ProgramState, lower, value_of
-from gradbed.switch.compiler.lower.expressions import place_of
+from gradbed.switch.compiler.lower.expressions import lvalue_of
 from gradbed.switch.compiler.lower.values import assign, kept, read, reset
 from gradbed.switch.compiler.symbols import ExternInstanceType, ParameterType, Signature, Symbol
 
@@ -46,11 +46,11 @@ def construct(call: s.Call, frame: Frame, name: str, program: ProgramState) -> V
     """Return the object that a constructor call makes, which the control plane knows as `name`."""
     target = call.target
     if target is None or not isinstance(target.declaration, Signature):
-        return Nothing()
+        return NoValue()
     code = Code(program, "constructor")
     arguments: dict[str, Value] = {}
     for parameter, bound in zip(target.parameters, target.bound, strict=True):
-        arguments[parameter.name] = Nothing() if bound is None else value_of(bound, frame, code)
+        arguments[parameter.name] = NoValue() if bound is None else value_of(bound, frame, code)
     if not isinstance(call.type, ExternInstanceType):
         return Instance(target.declaration, name or target.declaration.name, arguments, call.loc)
     written = s.TypeSyntax(call.loc, call.end)
@@ -147,7 +147,7 @@ def _holds_tables(local: s.Declaration) -> bool:
 # ---- Arguments and parameters ----
 
 
-_WHOLE = (ir.FieldRef, HeaderPlace, UnionPlace, StackPlace, StructValue)
+_WHOLE = (ir.FieldRef, HeaderVariable, UnionVariable, StackVariable, StructValue)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Arguments:
     """The arguments of a call."""
 
     values: list[Value]
-    """Values for `in`, places for `out` and `inout`, Nothing for `_`."""
+    """Values for `in`, l-values for `out` and `inout`, NoValue for `_`."""
     copied_in: dict[int, Value]
     """By position, the value of an `inout` argument before a later argument changed it."""
 
@@ -171,9 +171,9 @@ def arguments_of(
     ends: list[int] = []
     for parameter, node in zip(parameters, bound, strict=True):
         if node is None:
-            values.append(Nothing())
+            values.append(NoValue())
         elif parameter.direction in ("out", "inout"):
-            values.append(place_of(node, frame, code))
+            values.append(lvalue_of(node, frame, code))
         else:
             values.append(read(value_of(node, frame, code), node, code))
         ends.append(len(code.statements))
@@ -199,7 +199,7 @@ def bind(
     code: Code,
     *,
     closed: bool,
-    owned: dict[Symbol, Place] | None = None,
+    owned: dict[Symbol, LValue] | None = None,
 ) -> CopyOut:
     """Give the parameters their values in the frame of the callee.
 
@@ -226,17 +226,17 @@ def bind(
         else:
             variable = _variable(parameter, owned, code)
             frame.values[parameter.symbol] = variable
-            if parameter.direction == "out" or isinstance(argument, Nothing):
+            if parameter.direction == "out" or isinstance(argument, NoValue):
                 reset(variable, node, code)
             else:
                 assign(variable, arguments.copied_in.get(index, argument), node, code)
-            if writes and not isinstance(argument, Nothing):
-                assert isinstance(argument, PLACES)
+            if writes and not isinstance(argument, NoValue):
+                assert isinstance(argument, LVALUES)
                 copy_out.pairs.append((argument, variable))
     return copy_out
 
 
-def _variable(parameter: ParameterType, owned: dict[Symbol, Place] | None, code: Code) -> Place:
+def _variable(parameter: ParameterType, owned: dict[Symbol, LValue] | None, code: Code) -> LValue:
     """Return a variable of the parameter."""
     if owned is not None and parameter.symbol in owned:
         return owned[parameter.symbol]
@@ -260,8 +260,8 @@ def _is_fixed(value: Value) -> bool:
 
 def copy_back(copy_out: CopyOut, node: s.Node, code: Code) -> None:
     """Copy parameters out to their arguments."""
-    for place, variable in copy_out.pairs:
-        assign(place, variable, node, code)
+    for lvalue, variable in copy_out.pairs:
+        assign(lvalue, variable, node, code)
 
 
 def exit_pipeline(node: s.Node, code: Code) -> None:

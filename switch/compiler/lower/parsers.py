@@ -195,8 +195,8 @@ def _emitted_if_valid(statement: ir.LoweredIf) -> list[str] | None:
     return headers if {(name, "$valid$") for name in headers} == {_field(statement.condition)} else None
 
 
-def _field(place: ir.FieldRef) -> tuple[str, str]:
-    return place.header, place.field
+def _field(lvalue: ir.FieldRef) -> tuple[str, str]:
+    return lvalue.header, lvalue.field
 
 
 def _chosen(program: ProgramState, statement: ir.LoweredIf) -> list[ir.LoweredStatement] | None:

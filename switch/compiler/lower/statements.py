@@ -6,9 +6,9 @@ from gradbed.switch.compiler import ir
 from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
-from gradbed.switch.compiler.ir.values import StackPlace, Value
+from gradbed.switch.compiler.ir.values import StackVariable, Value
 from gradbed.switch.compiler.lower.context import Code, Frame, Loop, lower, lower_block, value_by_type, value_of
-from gradbed.switch.compiler.lower.expressions import applied, place_of, scalar_of, values_of
+from gradbed.switch.compiler.lower.expressions import applied, lvalue_of, scalar_of, values_of
 from gradbed.switch.compiler.lower.inlining import exit_pipeline, instantiate
 from gradbed.switch.compiler.lower.tables import apply_table
 from gradbed.switch.compiler.lower.values import as_scalar, assign, once, reset
@@ -49,13 +49,13 @@ def _instantiation(node: s.Instantiation, frame: Frame, code: Code) -> None:
 
 @lower.register(s.Assignment)
 def _assignment(node: s.Assignment, frame: Frame, code: Code) -> None:
-    place = place_of(node.target, frame, code)
+    lvalue = lvalue_of(node.target, frame, code)
     if node.compound is None:
         value = value_of(node.source, frame, code)
     else:
         # The target is evaluated once.
-        value = applied(node.compound, place, frame, code)
-    assign(place, value, node, code)
+        value = applied(node.compound, lvalue, frame, code)
+    assign(lvalue, value, node, code)
 
 
 @lower.register(s.VariableDeclaration)
@@ -231,7 +231,7 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
             values = [_as_it_is_now(item, symbol.type, frame, code) for item in items]
         case _:
             stack = value_of(collection, frame, code)
-            if not isinstance(stack, StackPlace):
+            if not isinstance(stack, StackVariable):
                 code.error(collection, "a loop cannot run over this on this target")
                 return
             values = list(stack.elements)

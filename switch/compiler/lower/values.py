@@ -9,18 +9,18 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.ir import operations as op
 from gradbed.switch.compiler.ir.values import (
-    PLACES,
+    LVALUES,
     ElementOf,
-    HeaderPlace,
     HeaderValue,
-    Nothing,
-    Place,
+    HeaderVariable,
+    LValue,
+    NoValue,
     SliceOf,
     StackCursor,
-    StackPlace,
     StackValue,
+    StackVariable,
     StructValue,
-    UnionPlace,
+    UnionVariable,
     Value,
     default_value,
     header_field,
@@ -38,15 +38,15 @@ ZERO = ir.Const(t.bit(1), 0)
 def part(base: Value, name: str, node: s.Node, code: Code) -> Value:
     """Return `base.name`."""
     match base:
-        case StructValue(parts=parts) | UnionPlace(members=parts):
+        case StructValue(parts=parts) | UnionVariable(members=parts):
             return parts[name]
-        case HeaderPlace():
+        case HeaderVariable():
             return header_field(base.type.fields[name], base.name, name)
         case HeaderValue(parts=given):
             return default_value(base.type.fields[name]) if given is None else given[name]
         case ElementOf():
             return ElementOf(base.stack, base.index, (*base.path, name))
-        case StackPlace():
+        case StackVariable():
             return _part_of_stack(base, name, node, code)
         case StackCursor():
             return _part_of_cursor(base, name, node, code)
@@ -54,7 +54,7 @@ def part(base: Value, name: str, node: s.Node, code: Code) -> Value:
     return ZERO
 
 
-def _part_of_stack(base: StackPlace, name: str, node: s.Node, code: Code) -> Value:
+def _part_of_stack(base: StackVariable, name: str, node: s.Node, code: Code) -> Value:
     if name == "size":
         return ir.Const(t.bit(32), base.type.size)
     if name == "lastIndex":
@@ -65,7 +65,7 @@ def _part_of_stack(base: StackPlace, name: str, node: s.Node, code: Code) -> Val
     return StackCursor(base, name)
 
 
-def _last_index(stack: StackPlace) -> ir.LastIndex:
+def _last_index(stack: StackVariable) -> ir.LastIndex:
     element = stack.type.element
     return ir.LastIndex(t.bit(32), stack.name, isinstance(element, t.Struct) and element.is_union)
 
@@ -102,12 +102,12 @@ def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
     return found
 
 
-def elements(place: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, Place]]:
-    """Return a condition and a place for each index: the place is selected if the condition holds."""
-    index = once(place.index, node, code)
+def elements(lvalue: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, LValue]]:
+    """Return a condition and an l-value for each index: the l-value is selected if the condition holds."""
+    index = once(lvalue.index, node, code)
     return [
-        (op.equal(index, ir.Const(index.type, number)), as_place(candidate, node, code))
-        for number, candidate in enumerate(candidates(place, node, code))
+        (op.equal(index, ir.Const(index.type, number)), as_lvalue(candidate, node, code))
+        for number, candidate in enumerate(candidates(lvalue, node, code))
     ]
 
 
@@ -136,9 +136,9 @@ def choose(index: ir.Expr, scalars: list[ir.Expr]) -> ir.Expr:
 def validity(value: Value, node: s.Node, code: Code) -> ir.Expr:
     """Return the value of isValid()."""
     match value:
-        case HeaderPlace():
+        case HeaderVariable():
             return ir.FieldRef(t.BOOL, value.name, "$valid$")
-        case UnionPlace():
+        case UnionVariable():
             return op.disjunction([validity(member, node, code) for member in value.members.values()])
         case HeaderValue():
             return op.flag(value.parts is not None)
@@ -149,8 +149,8 @@ def validity(value: Value, node: s.Node, code: Code) -> ir.Expr:
     return op.FALSE
 
 
-def as_place(value: Value, node: s.Node, code: Code) -> Place:
-    if isinstance(value, PLACES):
+def as_lvalue(value: Value, node: s.Node, code: Code) -> LValue:
+    if isinstance(value, LVALUES):
         return value
     code.error(node, "this cannot be written to on this target")
     return StructValue(t.UNKNOWN, {})
@@ -164,7 +164,7 @@ _STORED = frozenset(("header", "header_stack", "header_union_stack"))
 
 
 def read(value: Value, node: s.Node, code: Code) -> Value:
-    """Return the value of a place: slices and elements become expressions or copies."""
+    """Return the value of an l-value: slices and elements become expressions or copies."""
     match value:
         case SliceOf():
             return op.slice_of(as_scalar(value.base, node, code), value.high, value.low)
@@ -258,173 +258,173 @@ def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
 # ---- Assigning ----
 
 
-def assign(place: Value, value: Value, node: s.Node, code: Code) -> None:
-    """Assign to a place, one of PLACES."""
-    match place:
+def assign(lvalue: Value, value: Value, node: s.Node, code: Code) -> None:
+    """Assign to an l-value."""
+    match lvalue:
         case StackCursor(which="last"):
-            _assign_element(last_element(place), value, node, code)
+            _assign_element(last_element(lvalue), value, node, code)
             return
         case ElementOf():
-            _assign_element(place, value, node, code)
+            _assign_element(lvalue, value, node, code)
             return
     value = read(value, node, code)
-    match place:
+    match lvalue:
         case ir.FieldRef():
-            _assign_field(place, value, node, code)
+            _assign_field(lvalue, value, node, code)
         case SliceOf():
-            base = as_scalar(place.base, node, code)
+            base = as_scalar(lvalue.base, node, code)
             bits = as_scalar(value, node, code)
-            assign(place.base, op.insert_bits(base, place.high, place.low, bits), node, code)
+            assign(lvalue.base, op.insert_bits(base, lvalue.high, lvalue.low, bits), node, code)
         case StructValue():
-            _assign_struct(place, value, node, code)
-        case HeaderPlace():
-            _assign_header(place, value, node, code)
-        case UnionPlace():
-            _assign_union(place, value, node, code)
-        case StackPlace():
-            _assign_stack(place, value, node, code)
+            _assign_struct(lvalue, value, node, code)
+        case HeaderVariable():
+            _assign_header(lvalue, value, node, code)
+        case UnionVariable():
+            _assign_union(lvalue, value, node, code)
+        case StackVariable():
+            _assign_stack(lvalue, value, node, code)
         case StackCursor():
-            code.error(node, f"'{place.which}' cannot be assigned on this target; extract it")
+            code.error(node, f"'{lvalue.which}' cannot be assigned on this target; extract it")
         case _:
             code.error(node, "this cannot be written to on this target")
 
 
-def reset(place: Value, node: s.Node, code: Code) -> None:
+def reset(lvalue: Value, node: s.Node, code: Code) -> None:
     """Make a variable uninitialized: headers become invalid, the rest keeps any value (P4_16 1.2.5, section 8.25)."""
-    match place:
-        case HeaderPlace():
-            code.primitive(node, "remove_header", ir.Ref("header", place.name))
-        case UnionPlace(members=parts) | StructValue(parts=parts):
+    match lvalue:
+        case HeaderVariable():
+            code.primitive(node, "remove_header", ir.Ref("header", lvalue.name))
+        case UnionVariable(members=parts) | StructValue(parts=parts):
             for inner in parts.values():
                 reset(inner, node, code)
-        case StackPlace():
-            for element in place.elements:
+        case StackVariable():
+            for element in lvalue.elements:
                 reset(element, node, code)
         case ElementOf():
-            _for_each(place, node, code, lambda element: reset(element, node, code))
+            _for_each(lvalue, node, code, lambda element: reset(element, node, code))
 
 
-def set_valid(place: Value, valid: bool, node: s.Node, code: Code) -> None:
-    match place:
-        case HeaderPlace():
-            code.primitive(node, "add_header" if valid else "remove_header", ir.Ref("header", place.name))
+def set_valid(lvalue: Value, valid: bool, node: s.Node, code: Code) -> None:
+    match lvalue:
+        case HeaderVariable():
+            code.primitive(node, "add_header" if valid else "remove_header", ir.Ref("header", lvalue.name))
         case ElementOf():
-            _for_each(place, node, code, lambda element: set_valid(element, valid, node, code))
+            _for_each(lvalue, node, code, lambda element: set_valid(element, valid, node, code))
         case _:
             code.error(node, "the validity of this header cannot be changed on this target")
 
 
-def _for_each(place: ElementOf, node: s.Node, code: Code, write: Callable[[Place], None]) -> None:
+def _for_each(lvalue: ElementOf, node: s.Node, code: Code, write: Callable[[LValue], None]) -> None:
     """Write to the element that the index selects."""
-    for condition, element in elements(place, node, code):
+    for condition, element in elements(lvalue, node, code):
         with code.branch() as body:
             write(element)
         if body:
             code.emit(ir.LoweredIf(node.loc, node.end, condition, body, []))
 
 
-def _assign_element(place: ElementOf, value: Value, node: s.Node, code: Code) -> None:
+def _assign_element(lvalue: ElementOf, value: Value, node: s.Node, code: Code) -> None:
     given = read(value, node, code)
-    if (isinstance(given, ir.Expr) and not ir.is_simple(given)) or header_names(given) & header_names(place):
+    if (isinstance(given, ir.Expr) and not ir.is_simple(given)) or header_names(given) & header_names(lvalue):
         given = snapshot(given, node, code)
-    _for_each(place, node, code, lambda element: assign(element, given, node, code))
+    _for_each(lvalue, node, code, lambda element: assign(element, given, node, code))
 
 
-def _assign_field(place: ir.FieldRef, value: Value, node: s.Node, code: Code) -> None:
-    if isinstance(value, Nothing):
+def _assign_field(lvalue: ir.FieldRef, value: Value, node: s.Node, code: Code) -> None:
+    if isinstance(value, NoValue):
         return
     expr = as_scalar(value, node, code)
-    if isinstance(place.type, t.Varbit):
+    if isinstance(lvalue.type, t.Varbit):
         if isinstance(expr, ir.FieldRef):
-            code.primitive(node, "assign_VL", place, expr)
+            code.primitive(node, "assign_VL", lvalue, expr)
         else:
             code.error(node, "a varbit can only be copied from another one on this target")
-    elif expr != place:
-        code.assign(place, expr, node)
+    elif expr != lvalue:
+        code.assign(lvalue, expr, node)
 
 
-def _assign_struct(place: StructValue, value: Value, node: s.Node, code: Code) -> None:
-    if value is place or isinstance(value, Nothing):
+def _assign_struct(lvalue: StructValue, value: Value, node: s.Node, code: Code) -> None:
+    if value is lvalue or isinstance(value, NoValue):
         return
     if not isinstance(value, StructValue):
         code.error(node, "this value cannot be assigned on this target")
         return
-    if len(place.parts) > 1 and _overlap_badly(place, value):
+    if len(lvalue.parts) > 1 and _overlap_badly(lvalue, value):
         value = snapshot(value, node, code)
         assert isinstance(value, StructValue)
-    for target, source in zip(place.parts.values(), value.parts.values(), strict=True):
+    for target, source in zip(lvalue.parts.values(), value.parts.values(), strict=True):
         assign(target, source, node, code)
 
 
-def _overlap_badly(place: StructValue, value: StructValue) -> bool:
+def _overlap_badly(lvalue: StructValue, value: StructValue) -> bool:
     """Return whether assigning part after part would overwrite something that is still to be read."""
     written: set[str] = set()
-    for target, source in zip(place.parts.values(), value.parts.values(), strict=True):
+    for target, source in zip(lvalue.parts.values(), value.parts.values(), strict=True):
         if header_names(source) & written:
             return True
         written |= header_names(target)
     return False
 
 
-def _assign_header(place: HeaderPlace, value: Value, node: s.Node, code: Code) -> None:
+def _assign_header(lvalue: HeaderVariable, value: Value, node: s.Node, code: Code) -> None:
     match value:
-        case HeaderPlace():
-            if value.name != place.name:
-                code.primitive(node, "assign_header", ir.Ref("header", place.name), ir.Ref("header", value.name))
+        case HeaderVariable():
+            if value.name != lvalue.name:
+                code.primitive(node, "assign_header", ir.Ref("header", lvalue.name), ir.Ref("header", value.name))
         case HeaderValue(parts=None):
-            set_valid(place, False, node, code)
+            set_valid(lvalue, False, node, code)
         case HeaderValue(parts=dict(parts)):
             # Making a member of a union valid makes the others invalid.
-            written = header_names(place) | (header_names(place.union) if place.union is not None else set())
+            written = header_names(lvalue) | (header_names(lvalue.union) if lvalue.union is not None else set())
             if any(header_names(given) & written for given in parts.values()):
                 parts = {name: snapshot(given, node, code) for name, given in parts.items()}
-            set_valid(place, True, node, code)
+            set_valid(lvalue, True, node, code)
             for name, given in parts.items():
-                assign(part(place, name, node, code), given, node, code)
-        case Nothing():
+                assign(part(lvalue, name, node, code), given, node, code)
+        case NoValue():
             pass
         case _:
             code.error(node, "this value cannot be assigned to a header on this target")
 
 
-def _assign_union(place: UnionPlace, value: Value, node: s.Node, code: Code) -> None:
+def _assign_union(lvalue: UnionVariable, value: Value, node: s.Node, code: Code) -> None:
     match value:
-        case UnionPlace():
-            for name, member in place.members.items():
+        case UnionVariable():
+            for name, member in lvalue.members.items():
                 assign(member, value.members[name], node, code)
         case HeaderValue():
-            reset(place, node, code)
-        case Nothing():
+            reset(lvalue, node, code)
+        case NoValue():
             pass
         case _:
             code.error(node, "this value cannot be assigned to a header union on this target")
 
 
-def _assign_stack(place: StackPlace, value: Value, node: s.Node, code: Code) -> None:
+def _assign_stack(lvalue: StackVariable, value: Value, node: s.Node, code: Code) -> None:
     match value:
-        case StackPlace():
-            if value.name != place.name:
-                _copy_stack(place, value, node, code)
+        case StackVariable():
+            if value.name != lvalue.name:
+                _copy_stack(lvalue, value, node, code)
         case StackValue():
-            if any(header_names(element) & header_names(place) for element in value.elements):
-                _assign_stack(place, snapshot(value, node, code), node, code)
+            if any(header_names(element) & header_names(lvalue) for element in value.elements):
+                _assign_stack(lvalue, snapshot(value, node, code), node, code)
                 return
-            for index, target in enumerate(place.elements):
+            for index, target in enumerate(lvalue.elements):
                 if index < len(value.elements):
                     assign(target, value.elements[index], node, code)
                 else:
                     reset(target, node, code)
-        case Nothing():
+        case NoValue():
             pass
         case _:
             code.error(node, "this value cannot be assigned to a header stack on this target")
 
 
-def _copy_stack(place: StackPlace, source: StackPlace, node: s.Node, code: Code) -> None:
-    element = place.type.element
+def _copy_stack(lvalue: StackVariable, source: StackVariable, node: s.Node, code: Code) -> None:
+    element = lvalue.type.element
     if isinstance(element, t.Struct) and element.is_union:
-        for target, given in zip(place.elements, source.elements, strict=True):
+        for target, given in zip(lvalue.elements, source.elements, strict=True):
             assign(target, given, node, code)
         return
     kind = "header_stack"
-    code.primitive(node, "assign_header_stack", ir.Ref(kind, place.name), ir.Ref(kind, source.name))
+    code.primitive(node, "assign_header_stack", ir.Ref(kind, lvalue.name), ir.Ref(kind, source.name))
