@@ -342,12 +342,12 @@ class ProgramWatch:
 
     def _state(self, setup: NetworkSetup) -> dict[Path, int]:
         """Return all files that matter, and when they were changed."""
-        from gradbed.switch.compiler import files_of
+        from gradbed.switch.compiler import input_files
 
         files = self._system.entries_files(setup)
         for program in setup.switches.values():
             if isinstance(program, Program):
-                files |= {file.path for file in files_of(program.source, defines=program.macros)}
+                files |= {file.path for file in input_files(program.source, defines=program.macros)}
         return {path: _changed_at(path) for path in files}
 
 

@@ -46,13 +46,13 @@ def input_digest(source: Path, defines: Mapping[str, str]) -> bytes:
 
     Raises UserError if the source cannot be read.
     """
-    from gradbed.switch.compiler import files_of
+    from gradbed.switch.compiler import input_files
 
     key = (source, tuple(sorted(defines.items())))
     known = _input_digests.get(key)
     if known is None or _states(known[0]) != known[0]:
         digest = hashlib.sha256(source.name.encode())
-        files = files_of(source, defines=defines)
+        files = input_files(source, defines=defines)
         # A file that is new may be in another's place: folders change with it.
         states = _states({place for file in files for place in (file.path, file.directory)})
         for file in files:  # the macros are the first of them

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gradbed.common.errors import UserError
 from gradbed.switch.bmv2_json.model import ProgramModel
 from gradbed.switch.codegen import BuiltProgram, build_program
-from gradbed.switch.compiler import compile_p4, files_of
+from gradbed.switch.compiler import compile_p4, input_files
 from gradbed.switch.insight.coverage import Coverage
 from gradbed.switch.insight.recorder import InstrumentedProgram, Level, build_instrumented
 from gradbed.switch.insight.source import SourceMap
@@ -46,7 +46,7 @@ class Solution:
             UserError: the program does not compile, or includes a file outside its folder.
         """
         folders = (self.folder.resolve(), _P4_INCLUDE)
-        for file in files_of(self.program):
+        for file in input_files(self.program):
             # Macros of the command line are a file that does not exist.
             if file.path.exists() and not any(file.path.resolve().is_relative_to(folder) for folder in folders):
                 raise UserError(f"{self.program.name} includes {file.path}, which is not in its folder")

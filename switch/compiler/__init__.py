@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradbed.switch.compiler.diagnostics import CompileError, Diagnostic
-from gradbed.switch.compiler.preprocessor import files_of
+from gradbed.switch.compiler.preprocessor import input_files
 
 if TYPE_CHECKING:
     from gradbed.switch.compiler.driver import Compiled, compile_p4
 
-__all__ = ["CompileError", "Compiled", "Diagnostic", "compile_p4", "files_of"]
+__all__ = ["CompileError", "Compiled", "Diagnostic", "compile_p4", "input_files"]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,7 +36,7 @@ class Diagnostic:
     """Advice on how to mend the program."""
 
     def __str__(self) -> str:
-        text = _harmless(self.source_line.rstrip())
+        text = _printable(self.source_line.rstrip())
         before = text[: self.column - 1]
         indent = "".join(char if char == "\t" else " " for char in before)
         underline = "^" + "~" * (max(1, min(self.length, len(text) - self.column + 1)) - 1)
@@ -46,7 +46,7 @@ class Diagnostic:
         return "\n".join([head, text, indent + underline, *hint, *map(str, self.notes)])
 
 
-def _harmless(line: str) -> str:
+def _printable(line: str) -> str:
     """Replace what a terminal would interpret, keeping the length of the line."""
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in line)
 
@@ -67,7 +67,7 @@ class CompileError(UserError):
         super().__init__("\n".join(map(str, diagnostics)))
 
 
-class Abandoned(Exception):
+class FatalError(Exception):
     """Compilation cannot continue; the reporter holds the reason."""
 
 
@@ -87,12 +87,12 @@ class Reporter:
         """Record an error at `loc` (see SourceManager).
 
         Raises:
-            Abandoned: There are MAX_ERRORS errors.
+            FatalError: There are MAX_ERRORS errors.
         """
         if self._add("error", loc, message, end, note, hint=hint):
             self.error_count += 1
             if self.error_count >= MAX_ERRORS:
-                raise Abandoned
+                raise FatalError
 
     def warning(self, loc: int, message: str, end: int = -1, *, category: str, about: int = 0) -> None:
         """Record a warning. @noWarn counts at `loc` and at `about`, the declaration that the warning is about."""
@@ -106,11 +106,11 @@ class Reporter:
         """Drop warnings of this category between two positions."""
         self._silenced.append((self.sources.written_at(start), self.sources.end_of(end), category))
 
-    def fatal(self, loc: int, message: str) -> Abandoned:
+    def fatal(self, loc: int, message: str) -> FatalError:
         """Record an error that ends the compilation, for `raise reporter.fatal(...)`."""
         self._add("error", loc, message, -1, None)
         self.error_count += 1
-        return Abandoned()
+        return FatalError()
 
     def raise_if_errors(self) -> None:
         if self.error_count:

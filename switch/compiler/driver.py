@@ -13,7 +13,7 @@ from gradbed.common.errors import UserError
 from gradbed.switch.compiler.analysis import analyse_program, silence_annotated
 from gradbed.switch.compiler.checker import check_program
 from gradbed.switch.compiler.checker.program import check_extern_kinds
-from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Diagnostic, Reporter
+from gradbed.switch.compiler.diagnostics import CompileError, Diagnostic, FatalError, Reporter
 from gradbed.switch.compiler.emit import emit_bmv2
 from gradbed.switch.compiler.lower import lower_program
 from gradbed.switch.compiler.p4info import emit_p4info
@@ -73,7 +73,7 @@ def compile_p4(
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     try:
         return _compile(path, list(map(Path, include_dirs)), defines or {}, without_warnings, sources, reporter)
-    except Abandoned:
+    except FatalError:
         raise CompileError(reporter.diagnostics) from None
     except RecursionError:
         reporter.fatal(sources.main_loc, "the program is nested too deeply to be compiled")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.switch.compiler.conditions import ConditionError, evaluate_condition
-from gradbed.switch.compiler.diagnostics import Abandoned, Reporter, suggestion
+from gradbed.switch.compiler.diagnostics import FatalError, Reporter, suggestion
 from gradbed.switch.compiler.lexer import (
     END,
     LINE_START,
@@ -390,7 +390,7 @@ def _spell(tokens: Sequence[Token]) -> str:
 # ---- Files of a program ----
 
 
-def files_of(
+def input_files(
     path: Path, *, include_dirs: Sequence[Path] = (), defines: Mapping[str, str] | None = None
 ) -> Sequence[SourceFile]:
     """Return the macros, the file of the program and every file that it includes with them.
@@ -403,7 +403,7 @@ def files_of(
     sources = SourceManager()
     try:
         Preprocessor(sources, Reporter(sources), include_dirs, defines).run(path)
-    except Abandoned:
+    except FatalError:
         pass
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None

@@ -266,7 +266,7 @@ def _p4info(compiled: Compiled, suffix: str) -> bytes:
 
 
 def _preprocessed(job: _Job) -> Iterable[Any]:
-    from gradbed.switch.compiler.diagnostics import Abandoned, CompileError, Reporter
+    from gradbed.switch.compiler.diagnostics import CompileError, FatalError, Reporter
     from gradbed.switch.compiler.preprocessor import Preprocessor
     from gradbed.switch.compiler.source import SourceManager
 
@@ -274,7 +274,7 @@ def _preprocessed(job: _Job) -> Iterable[Any]:
     reporter = Reporter(sources)
     try:
         tokens = Preprocessor(sources, reporter, job.include_dirs, job.defines).run(job.source)
-    except Abandoned:
+    except FatalError:
         raise CompileError(reporter.diagnostics) from None
     reporter.raise_if_errors()
     return tokens

@@ -112,11 +112,11 @@ def write_recording(recording: Recording, path: Path) -> None:
 
 def sources_of(program: Path, defines: Mapping[str, str], root: Path) -> dict[str, str]:
     """Text of a program and of what it includes, but the standard includes, by path from `root`; {} without it."""
-    from gradbed.switch.compiler import files_of
+    from gradbed.switch.compiler import input_files
 
     if not program.is_file():
         return {}
-    files = {file.path.resolve(): file.text for file in files_of(program, defines=defines) if file.path.is_file()}
+    files = {file.path.resolve(): file.text for file in input_files(program, defines=defines) if file.path.is_file()}
     root = root.resolve()
     return {
         PurePosixPath(path.relative_to(root)).as_posix(): text

@@ -84,13 +84,13 @@ class ProgramSection(SwitchProgramsSection):
 
     def draws(self, path: Path | None) -> bool:
         """Return whether the program calls the extern random."""
-        from gradbed.switch.compiler import files_of
+        from gradbed.switch.compiler import input_files
 
         if path is None or path.suffix not in (".p4", ".json"):
             return False
         if path.suffix == ".json":
             return "modify_field_rng" in path.read_text(encoding="utf-8")  # BMv2's name of it
-        return any(_RANDOM.search(file.text) for file in files_of(path, defines=self.definitions))
+        return any(_RANDOM.search(file.text) for file in input_files(path, defines=self.definitions))
 
     def _named(self, more: Sequence[Path | None]) -> list[Path]:
         """Return the program, its entries, and more files, as far as they exist."""
@@ -107,12 +107,12 @@ class ProgramSection(SwitchProgramsSection):
 
     def files(self, more: Sequence[Path | None]) -> list[Path]:
         """Return the same files, and all that programs include."""
-        from gradbed.switch.compiler import files_of
+        from gradbed.switch.compiler import input_files
 
         found = self._named(more)
         for path in tuple(found):
             if path.suffix == ".p4":
-                found += [file.path for file in files_of(path, defines=self.definitions) if file.path.is_file()]
+                found += [file.path for file in input_files(path, defines=self.definitions) if file.path.is_file()]
         return found
 
 

@@ -280,7 +280,9 @@ _ASSIGNMENTS = {"assign_VL", "assign_header", "assign_header_stack"}
 def warn_of_conditional_actions(actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
     """Warn of statements under conditions in actions, and in what these call, that p4c refuses."""
     found = {
-        (each.loc, each.end) for action in actions for each in _refused(action.body, _exit(action), False, set())
+        (each.loc, each.end)
+        for action in actions
+        for each in _conditional_statements(action.body, _exit(action), False, set())
     }
     for loc, end in sorted(found):
         reporter.warning(
@@ -297,7 +299,7 @@ def _exit(action: ir.LoweredAction) -> ir.Label | None:
     return outermost.label if isinstance(outermost, ir.LoweredBlock) else None
 
 
-def _refused(
+def _conditional_statements(
     body: Sequence[ir.LoweredStatement], exit_: ir.Label | None, is_conditional: bool, left: set[ir.Label]
 ) -> Iterator[ir.LoweredStatement]:
     """Yield the statements other than assignments that depend on a condition, or on a conditional return before them.
@@ -308,10 +310,10 @@ def _refused(
         here = is_conditional or bool(left)
         match statement:
             case ir.LoweredIf():
-                yield from _refused(statement.then, exit_, True, left)
-                yield from _refused(statement.otherwise, exit_, True, left)
+                yield from _conditional_statements(statement.then, exit_, True, left)
+                yield from _conditional_statements(statement.otherwise, exit_, True, left)
             case ir.LoweredBlock() if not _is_loop(statement):
-                yield from _refused(statement.body, exit_, is_conditional, left)
+                yield from _conditional_statements(statement.body, exit_, is_conditional, left)
                 left.discard(statement.label)
             case ir.Leave():
                 if here and statement.label is exit_:

@@ -69,7 +69,7 @@ def _mentions(node: s.Node) -> Counter[str]:
 
 
 def _warn_unless_mentioned(node: s.Declaration, mentions: Counter[str], reporter: Reporter) -> None:
-    what = _what(node)
+    what = _unused_message(node)
     if (
         what is None
         or mentions[node.name] > _mentions(node)[node.name]
@@ -79,7 +79,7 @@ def _warn_unless_mentioned(node: s.Declaration, mentions: Counter[str], reporter
     reporter.warning(node.name_loc, what, node.name_loc + len(node.name), category="unused")
 
 
-def _what(node: s.Declaration) -> str | None:
+def _unused_message(node: s.Declaration) -> str | None:
     """Return the warning for this declaration if it is unused; None for what may well be unused."""
     if isinstance(node, s.TableDeclaration):
         return f"table '{node.name}' is never applied"

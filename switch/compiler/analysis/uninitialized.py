@@ -92,10 +92,10 @@ class _Flow:
             self.read(node.value)
         elif isinstance(node, s.For):
             self.statements(node.initial)
-            self._in_rounds([node.body, *node.update], node.condition)
+            self._loop([node.body, *node.update], node.condition)
         elif isinstance(node, s.ForIn):
             self.read(node.collection)
-            self._in_rounds([node.body], None)
+            self._loop([node.body], None)
 
     def _variable(self, node: s.VariableDeclaration) -> None:
         if node.initial is not None:
@@ -113,7 +113,7 @@ class _Flow:
             after |= self.written
         self.written = after
 
-    def _in_rounds(self, body: list[s.Statement], condition: s.Expression | None) -> None:
+    def _loop(self, body: list[s.Statement], condition: s.Expression | None) -> None:
         """Analyse the body of a loop, where one iteration may read what the one before has written."""
         rounds = _Flow(None, self._by_actions)
         rounds.statements(body)

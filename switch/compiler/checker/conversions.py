@@ -130,14 +130,14 @@ def _struct_as(expression: s.StructExpression, target: t.Type, context: Context)
     return expression
 
 
-def plain(expression: s.Expression, context: Context) -> s.Expression:
+def as_underlying(expression: s.Expression, context: Context) -> s.Expression:
     """Convert a serializable enum to its number; leave anything else as it is."""
     if isinstance(expression.type, t.Enum) and expression.type.underlying is not None:
         return coerce(expression, expression.type.underlying, context)
     return expression
 
 
-def converts(expression: s.Expression, target: t.Type) -> bool:
+def is_coercible(expression: s.Expression, target: t.Type) -> bool:
     """Return whether coerce() would succeed where the type of `expression` leaves a choice."""
     source = expression.type
     if source is t.INTEGER:
@@ -163,20 +163,20 @@ def _is_header_like(type_: t.Type) -> bool:
 # ---- Casts and unification ----
 
 
-def castable(source: t.Type, target: t.Type, constant: bool) -> bool:
+def is_castable(source: t.Type, target: t.Type, constant: bool) -> bool:
     """Return whether `(target) expression` is legal (P4_16 1.2.5, section 8.11.1). `constant`: its value is known."""
     if source == target or t.UNKNOWN in (source, target):
         return True
     if isinstance(source, t.NewType) and _unwrapped(source) == _unwrapped(target):
         return True
     if isinstance(target, t.NewType):
-        return castable(source, target.underlying, constant)
+        return is_castable(source, target.underlying, constant)
     if isinstance(source, t.NewType):
-        return castable(source.underlying, target, constant)
+        return is_castable(source.underlying, target, constant)
     if isinstance(source, t.Enum) and source.underlying is not None:
-        return castable(source.underlying, target, constant)
+        return is_castable(source.underlying, target, constant)
     if isinstance(target, t.Enum) and target.underlying is not None:
-        return castable(source, target.underlying, constant)
+        return is_castable(source, target.underlying, constant)
     if source is t.INTEGER:
         return isinstance(target, (t.Bit, t.Int)) or target is t.BOOL
     if target is t.INTEGER:
@@ -277,7 +277,7 @@ def conversion_hint(sources: SourceManager, node: s.Expression, source: t.Type, 
         return ""
     if source is t.BOOL and isinstance(target, t.Bit):
         return f"cast it: (bit<1>)({text})"
-    if castable(source, target, node.value is not None):
+    if is_castable(source, target, node.value is not None):
         operand = text if isinstance(node, (s.Name, s.Member, s.Call, s.Index, s.Slice)) else f"({text})"
         return f"cast it: ({target}){operand}"
     return ""

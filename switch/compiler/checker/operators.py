@@ -6,13 +6,13 @@ from gradbed.switch.compiler import syntax as s
 from gradbed.switch.compiler import types as t
 from gradbed.switch.compiler.checker.context import Context, check, type_of
 from gradbed.switch.compiler.checker.conversions import (
-    castable,
+    as_underlying,
     check_as,
     coerce,
     converted,
-    converts,
+    is_castable,
+    is_coercible,
     operand_hint,
-    plain,
 )
 from gradbed.switch.compiler.checker.type_resolver import resolve
 from gradbed.switch.compiler.symbols import Applicable, ApplyResult, ExternInstanceType, Scope, TableType
@@ -44,7 +44,7 @@ def _unary(node: s.Unary, scope: Scope, context: Context) -> t.Type:
         if isinstance(node.operand.value, bool):
             node.value = not node.operand.value
         return t.BOOL
-    node.operand = plain(node.operand, context)
+    node.operand = as_underlying(node.operand, context)
     assert node.operand.type is not None
     operand = node.operand.type
     if not (isinstance(operand, (t.Bit, t.Int)) or (operand is t.INTEGER and node.operator != "~")):
@@ -68,8 +68,8 @@ def _binary(node: s.Binary, scope: Scope, context: Context) -> t.Type:
         return _equality(node, context)
     if operator in ("&&&", ".."):
         return _set(node, context)
-    node.left = plain(node.left, context)
-    node.right = plain(node.right, context)
+    node.left = as_underlying(node.left, context)
+    node.right = as_underlying(node.right, context)
     if operator in ("<<", ">>"):
         return _shift(node, context)
     if operator == "++":
@@ -140,12 +140,12 @@ def _equality(node: s.Binary, context: Context) -> t.Type:
     left, right = node.left.type, node.right.type
     assert left is not None and right is not None
     if left != right:
-        if converts(node.right, left):
+        if is_coercible(node.right, left):
             node.right = coerce(node.right, left, context)
-        elif converts(node.left, right):
+        elif is_coercible(node.left, right):
             node.left = coerce(node.left, right, context)
         elif isinstance(left, t.Enum) or isinstance(right, t.Enum):
-            node.left, node.right = plain(node.left, context), plain(node.right, context)
+            node.left, node.right = as_underlying(node.left, context), as_underlying(node.right, context)
             if (node.left.type, node.right.type) != (left, right):
                 return _equality(node, context)
             _incomparable(node, context)
@@ -211,8 +211,8 @@ def _concatenation(node: s.Binary, context: Context) -> t.Type:
 
 
 def _set(node: s.Binary, context: Context) -> t.Type:
-    node.left = plain(node.left, context)
-    node.right = plain(node.right, context)
+    node.left = as_underlying(node.left, context)
+    node.right = as_underlying(node.right, context)
     common = _common_number(node, context)
     return t.UNKNOWN if common is None else t.SetOf(common)
 
@@ -225,13 +225,13 @@ def _conditional(node: s.Conditional, scope: Scope, context: Context) -> t.Type:
     if first is t.UNKNOWN or second is t.UNKNOWN:
         return t.UNKNOWN
     if first != second:
-        if converts(node.if_false, first):
+        if is_coercible(node.if_false, first):
             node.if_false = coerce(node.if_false, first, context)
-        elif converts(node.if_true, second):
+        elif is_coercible(node.if_true, second):
             node.if_true = coerce(node.if_true, second, context)
             first = second
         else:
-            node.if_true, node.if_false = plain(node.if_true, context), plain(node.if_false, context)
+            node.if_true, node.if_false = as_underlying(node.if_true, context), as_underlying(node.if_false, context)
             if node.if_true.type != node.if_false.type:
                 context.error(node, f"the values of '?' have different types: {first} and {second}")
                 return t.UNKNOWN
@@ -251,12 +251,12 @@ def _cast(node: s.Cast, scope: Scope, context: Context) -> t.Type:
     source = check(node.operand, scope, context)
     if source is t.UNKNOWN or target is t.UNKNOWN:
         return target
-    implicit = converts(node.operand, target) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER)
+    implicit = is_coercible(node.operand, target) or source in (t.DEFAULT_VALUE, t.INVALID_HEADER)
     if implicit and source is not t.INTEGER:
         node.operand = coerce(node.operand, target, context)
         return target
     value = node.operand.value
-    if not castable(source, target, value is not None):
+    if not is_castable(source, target, value is not None):
         context.error(node, f"{source} cannot be cast to {target}")
         return target
     if value is not None:

@@ -21,7 +21,7 @@ from gradbed.switch.compiler.lower.inlining import (
 )
 from gradbed.switch.compiler.lower.parsers import parser_states
 from gradbed.switch.compiler.lower.tables import apply_table, record_call
-from gradbed.switch.compiler.lower.values import kept, part, read, set_valid, validity
+from gradbed.switch.compiler.lower.values import part, preserved, read, set_valid, validity
 from gradbed.switch.compiler.symbols import ApplyResult, Signature
 
 
@@ -113,7 +113,7 @@ def _inline(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) -> Val
         code.copy_outs.pop()
         end = len(code.statements)
         copy_back(copy_out, node, code)
-        return kept(result, end, node, code)
+        return preserved(result, end, node, code)
 
 
 def _declaring_frame(signature: Signature, frame: Frame) -> Frame | None:

@@ -30,9 +30,9 @@ from gradbed.switch.compiler.lower.values import (
     as_scalar,
     assign,
     copied,
-    kept,
-    once,
+    evaluated_once,
     part,
+    preserved,
     read,
     snapshot,
     validity,
@@ -65,7 +65,7 @@ def values_of(nodes: list[s.Expression], frame: Frame, code: Code) -> list[Value
         ends.append(len(code.statements))
     # From the last one, so that copies which are put in leave the positions of earlier ones as they are.
     for index in reversed(range(len(nodes))):
-        values[index] = kept(values[index], ends[index], nodes[index], code)
+        values[index] = preserved(values[index], ends[index], nodes[index], code)
     return values
 
 
@@ -130,7 +130,7 @@ def applied(node: s.Binary, left: Value, frame: Frame, code: Code) -> Value:
     left = read(left, node, code)
     end = len(code.statements)
     right = scalar_of(node.right, frame, code)
-    return _arithmetic(node, as_scalar(kept(left, end, node, code), node, code), right, code)
+    return _arithmetic(node, as_scalar(preserved(left, end, node, code), node, code), right, code)
 
 
 def _arithmetic(node: s.Binary, left: ir.Expr, right: ir.Expr, code: Code) -> ir.Expr:
@@ -190,7 +190,7 @@ def _conditional(node: s.Conditional, frame: Frame, code: Code) -> Value:
         second = read(value_of(node.if_false, frame, code), node, code)
     if not true_effects and not false_effects and isinstance(first, ir.Expr) and isinstance(second, ir.Expr):
         return op.choice(condition, first, second)
-    condition = once(condition, node, code)
+    condition = evaluated_once(condition, node, code)
     result = code.storage.variable(node.type, "tmp")
     with code.branch() as then:
         code.statements.extend(true_effects)

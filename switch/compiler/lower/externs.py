@@ -120,7 +120,7 @@ def call_extern(node: s.Call, target: s.CallTarget, frame: Frame, code: Code) ->
         name = receiver.name
         handler, what = _METHODS.get((receiver.kind, target.name)), f"'{receiver.kind}.{target.name}'"
         if receiver.kind in EXTERNS:
-            handler = partial(_own_method, EXTERNS[receiver.kind])
+            handler = partial(_gradbed_method, EXTERNS[receiver.kind])
     if handler is None:
         code.error(node, f"{what} is not part of v1model")
         return default_value(target.return_type)
@@ -193,7 +193,7 @@ def _assert(call: _Call) -> None:
 def _mark_to_drop(call: _Call) -> None:
     """Drop the packet by the primitive of BMv2, or set the fields of a copy of its metadata, such as a parameter."""
     given = call.arguments[0] if call.arguments else None
-    if not isinstance(given, StructValue) or _is_the_packets(given):
+    if not isinstance(given, StructValue) or _is_packet_metadata(given):
         call.emit("mark_to_drop", ir.Ref("header", STANDARD_METADATA))
         return
     for name, value in (("egress_spec", DROP_PORT), ("mcast_grp", 0)):
@@ -203,7 +203,7 @@ def _mark_to_drop(call: _Call) -> None:
         assign(field, ir.Const(type_, value), call.node, call.code)
 
 
-def _is_the_packets(given: StructValue) -> bool:
+def _is_packet_metadata(given: StructValue) -> bool:
     field = given.parts.get("egress_spec")
     return isinstance(field, ir.FieldRef) and field.header == STANDARD_METADATA
 
@@ -252,7 +252,7 @@ def _clone(call: _Call) -> None:
 
 
 @_function("recirculate", "recirculate_preserving_field_list", "resubmit", "resubmit_preserving_field_list")
-def _again(call: _Call) -> None:
+def _recirculate_or_resubmit(call: _Call) -> None:
     number = _field_list(call, 0)
     call.emit(call.target.name.removesuffix("_preserving_field_list"), ir.LoweredNumber(number))
 
@@ -353,7 +353,7 @@ def _register_write(call: _Call) -> None:
     call.emit("register_write", ir.Ref("register_array", call.object), call.scalar(0), call.scalar(1))
 
 
-def _own_method(kind: ExternKind, call: _Call) -> None:
+def _gradbed_method(kind: ExternKind, call: _Call) -> None:
     """Lower a method of an extern of gradbed.p4, with parameters in the order of its declaration."""
     parameters: list[ir.Parameter] = [ir.Ref("extern", call.object)]
     result = None

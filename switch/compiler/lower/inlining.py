@@ -26,7 +26,7 @@ from gradbed.switch.compiler.ir.values import (
 )
 from gradbed.switch.compiler.lower.context import Code, CopyOut, Frame, InstanceState, ProgramState, lower, value_of
 from gradbed.switch.compiler.lower.expressions import lvalue_of
-from gradbed.switch.compiler.lower.values import assign, kept, read, reset
+from gradbed.switch.compiler.lower.values import assign, preserved, read, reset
 from gradbed.switch.compiler.symbols import ExternInstanceType, ParameterType, Signature, Symbol
 
 # ---- Instances ----
@@ -183,7 +183,7 @@ def arguments_of(
         node = bound[index]
         if node is None or parameters[index].direction == "out":
             continue
-        value = kept(values[index], ends[index], node, code)
+        value = preserved(values[index], ends[index], node, code)
         if parameters[index].direction != "inout":
             values[index] = value
         elif value is not values[index]:

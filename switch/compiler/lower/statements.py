@@ -11,7 +11,7 @@ from gradbed.switch.compiler.lower.context import Code, Frame, Loop, lower, lowe
 from gradbed.switch.compiler.lower.expressions import applied, lvalue_of, scalar_of, values_of
 from gradbed.switch.compiler.lower.inlining import exit_pipeline, instantiate
 from gradbed.switch.compiler.lower.tables import apply_table
-from gradbed.switch.compiler.lower.values import as_scalar, assign, once, reset
+from gradbed.switch.compiler.lower.values import as_scalar, assign, evaluated_once, reset
 from gradbed.switch.compiler.symbols import ApplyResult
 
 # A loop over a longer range, or one that is not known before, runs as a loop.
@@ -131,7 +131,7 @@ def _switch(node: s.Switch, frame: Frame, code: Code) -> None:
     if code.in_action:
         message = "p4c's back end for BMv2 takes no switch in an action: write if and else"
         code.reporter.warning(node.loc, message, node.expression.end, category="unsupported")
-    value = once(scalar_of(node.expression, frame, code), node, code)
+    value = evaluated_once(scalar_of(node.expression, frame, code), node, code)
     outer = code.statements
     for labels, body in _groups(node):
         with code.branch() as branch:
@@ -222,13 +222,13 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
         case s.Binary(operator=".."):
             bounds = values_of([collection.left, collection.right], frame, code)
             first, last = (as_scalar(bound, collection, code) for bound in bounds)
-            numbers = _few(first, last)
+            numbers = _unrolled_numbers(first, last)
             if numbers is None:
                 _for_in_range(node, variable, first, last, frame, code)
                 return
             values: list[Value] = [ir.Const(first.type, number) for number in numbers]
         case s.Cast(operand=s.ListExpression(items=items)):
-            values = [_as_it_is_now(item, symbol.type, frame, code) for item in items]
+            values = [_stable_item(item, symbol.type, frame, code) for item in items]
         case _:
             stack = value_of(collection, frame, code)
             if not isinstance(stack, StackVariable):
@@ -243,20 +243,20 @@ def _for_in(node: s.ForIn, frame: Frame, code: Code) -> None:
     code.emit(ir.LoweredBlock(node.loc, node.end, leave, rounds))
 
 
-def _few(first: ir.Expr, last: ir.Expr) -> range | None:
+def _unrolled_numbers(first: ir.Expr, last: ir.Expr) -> range | None:
     """Return the numbers from first to last, if they are known and few enough to write the body for each."""
     if not isinstance(first, ir.Const) or not isinstance(last, ir.Const):
         return None
     return range(first.value, last.value + 1) if last.value - first.value < MAX_UNROLLED else None
 
 
-def _as_it_is_now(item: s.Expression, type_: t.Type, frame: Frame, code: Code) -> Value:
+def _stable_item(item: s.Expression, type_: t.Type, frame: Frame, code: Code) -> Value:
     """Return the value of an item of a list, which the iterations of a loop do not change."""
     if item.value is not None:
         return value_of(item, frame, code)
-    kept = code.storage.variable(type_, "item")
-    assign(kept, value_of(item, frame, code), item, code)
-    return kept
+    preserved = code.storage.variable(type_, "item")
+    assign(preserved, value_of(item, frame, code), item, code)
+    return preserved
 
 
 def _for_in_range(node: s.ForIn, variable: Value, first: ir.Expr, last: ir.Expr, frame: Frame, code: Code) -> None:

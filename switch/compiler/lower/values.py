@@ -104,14 +104,14 @@ def candidates(value: ElementOf, node: s.Node, code: Code) -> list[Value]:
 
 def elements(lvalue: ElementOf, node: s.Node, code: Code) -> list[tuple[ir.Expr, LValue]]:
     """Return a condition and an l-value for each index: the l-value is selected if the condition holds."""
-    index = once(lvalue.index, node, code)
+    index = evaluated_once(lvalue.index, node, code)
     return [
         (op.equal(index, ir.Const(index.type, number)), as_lvalue(candidate, node, code))
         for number, candidate in enumerate(candidates(lvalue, node, code))
     ]
 
 
-def once(expr: ir.Expr, node: s.Node, code: Code) -> ir.Expr:
+def evaluated_once(expr: ir.Expr, node: s.Node, code: Code) -> ir.Expr:
     """Return an expression that may be used several times without evaluating it again."""
     return expr if ir.is_simple(expr) else copied(expr, node, code)
 
@@ -144,7 +144,7 @@ def validity(value: Value, node: s.Node, code: Code) -> ir.Expr:
             return op.flag(value.parts is not None)
         case ElementOf():
             validities = [validity(element, node, code) for element in candidates(value, node, code)]
-            return choose(once(value.index, node, code), validities)
+            return choose(evaluated_once(value.index, node, code), validities)
     code.error(node, "isValid() of this header is not available on this target")
     return op.FALSE
 
@@ -196,7 +196,7 @@ def snapshot(value: Value, node: s.Node, code: Code) -> Value:
     return variable
 
 
-def kept(value: Value, end: int, node: s.Node, code: Code) -> Value:
+def preserved(value: Value, end: int, node: s.Node, code: Code) -> Value:
     """Return the value as of statement `end`: it is copied there if a later statement may change it."""
     if not may_change(code.statements[end:], value):
         return value
@@ -246,7 +246,7 @@ def _read_element(value: ElementOf, node: s.Node, code: Code) -> Value:
     assert type_ is not None
     copy = code.storage.variable(type_, "element")
     reset(copy, node, code)
-    index = once(value.index, node, code)
+    index = evaluated_once(value.index, node, code)
     for number, candidate in enumerate(found):
         with code.branch() as body:
             assign(copy, candidate, node, code)

@@ -85,10 +85,10 @@ class _Emitter:
                 continue
             first = by_name.setdefault(action.name, action)
             if first.node is not action.node:
-                self._two_of_a_name(first, action)
+                self._report_duplicate(first, action)
         return sorted(by_name.values(), key=lambda action: (self._order[action.node], action.name))
 
-    def _two_of_a_name(self, first: LoweredAction, second: LoweredAction) -> None:
+    def _report_duplicate(self, first: LoweredAction, second: LoweredAction) -> None:
         """Report two actions of one name: an error in one table; elsewhere only newer versions of p4c object."""
         message = f"the controller knows another action as '{first.name}', too: give one of them another @name"
         start = second.node.name_loc

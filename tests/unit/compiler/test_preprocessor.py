@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradbed.switch.compiler.conditions import evaluate_condition
-from gradbed.switch.compiler.diagnostics import Abandoned, Reporter
+from gradbed.switch.compiler.diagnostics import FatalError, Reporter
 from gradbed.switch.compiler.lexer import STRING, Token, tokenize_fragment
 from gradbed.switch.compiler.preprocessor import Preprocessor
 from gradbed.switch.compiler.source import SourceManager
@@ -29,7 +29,7 @@ class Run:
         try:
             preprocessor = Preprocessor(self.sources, self.reporter, [folder / "include"], {"OUTSIDE": "41 + 1"})
             self.tokens = preprocessor.run(folder / "main.p4")
-        except Abandoned:
+        except FatalError:
             pass
 
     @property
