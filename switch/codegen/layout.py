@@ -76,14 +76,14 @@ class Layout:
         self.first: dict[str, int] = {}
         self.stacks: dict[str, StackLayout] = {}
         self.member_of: dict[str, tuple[str, ...]] = {h: u.members for u in model.unions.values() for h in u.members}
-        self._standard = _standard_places(model)
-        self._place()
+        self._standard = _standard_members(model)
+        self._allocate()
         if self.words > _MAX_PHV_WORDS:
             raise MalformedProgram(
                 f"BMv2 JSON: headers and metadata need {self.words} words, more than {_MAX_PHV_WORDS}"
             )
 
-    def _place(self) -> None:
+    def _allocate(self) -> None:
         model = self.model
         stacks: list[tuple[str, list[tuple[str, ...]]]] = [
             (s.name, [(e,) for e in s.elements]) for s in model.stacks.values()
@@ -141,15 +141,15 @@ class Layout:
         return None
 
 
-def _standard_places(model: ProgramModel) -> dict[tuple[str, int], str]:
-    places: dict[tuple[str, int], str] = {}
+def _standard_members(model: ProgramModel) -> dict[tuple[str, int], str]:
+    members: dict[tuple[str, int], str] = {}
     standard = model.headers.get("standard_metadata")
     if standard is not None:
         for index, field in enumerate(standard.type.fields):
             if field.name in STANDARD_FIELDS:
-                places[standard.name, index] = field.name
+                members[standard.name, index] = field.name
     for alias, target in model.aliases.items():
         member = alias.rsplit(".", 1)[-1]
         if member in STANDARD_FIELDS and isinstance(target.header, ex.NamedHeader):
-            places[target.header.name, target.index] = member
-    return places
+            members[target.header.name, target.index] = member
+    return members

@@ -23,7 +23,13 @@ from gradbed.switch.bmv2_json.reader import MalformedProgram
 from gradbed.switch.codegen.emit.calculations_c import calculation_function
 from gradbed.switch.codegen.emit.deparser_c import DeparserWriter
 from gradbed.switch.codegen.emit.parser_c import ParserWriter
-from gradbed.switch.codegen.emit.pipeline_c import METER_UNIT, PipelineWriter, action_function, recents, used_actions
+from gradbed.switch.codegen.emit.pipeline_c import (
+    METER_UNIT,
+    PipelineWriter,
+    action_function,
+    recent_tables,
+    used_actions,
+)
 from gradbed.switch.codegen.emit.probes import NO_PROBES, DeparserPrimitiveDone, ParserDone, Probes
 from gradbed.switch.codegen.emit.statements import Statements, extern_kind
 from gradbed.switch.codegen.emit.values import quoted
@@ -249,7 +255,7 @@ class _Generator:
         profile_number = {name: i for i, name in enumerate(model.profiles)}
         lines: list[str] = []
         rows = []
-        recent = recents(model)
+        recent = recent_tables(model)
         for number, table in enumerate(model.tables.values()):
             keys = ", ".join(f"{{{k.width}, {_MATCH[k.match]}}}" for k in table.key)
             if table.key:

@@ -63,7 +63,7 @@ def calculation_function(
     pieces = [piece for given in calculation.inputs for piece in _pieces(given, values)]
     joined = list(_joined(pieces))
     whole_bytes = all(piece.width % 8 == 0 for piece in joined)
-    body = _running if whole_bytes and algorithm in _RUNNING else _put_together
+    body = _incremental if whole_bytes and algorithm in _RUNNING else _buffered
     return [
         f"static uint64_t {name}(struct gb_switch *sw, struct gb_packet *p) {{",
         "uint64_t *phv = p->pass->phv;",
@@ -72,17 +72,17 @@ def calculation_function(
     ]
 
 
-def _running(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
+def _incremental(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
     """Yield statements that give the algorithm one piece after the other."""
     yield f"struct gb_running running = {algorithm}_begin();"
     for piece in pieces:
-        yield _guarded(piece, _take(algorithm, piece))
+        yield _guarded(piece, _add_piece(algorithm, piece))
     if with_payload:
         yield f"{algorithm}_bytes(&running, p->data + p->payload_offset, p->length - p->payload_offset);"
     yield f"return {algorithm}_end(running);"
 
 
-def _take(algorithm: str, piece: _Piece) -> list[str]:
+def _add_piece(algorithm: str, piece: _Piece) -> list[str]:
     if piece.variable is not None:
         return [f"{algorithm}_bytes(&running, (uint8_t *)(&{piece.variable} + 1), {piece.variable} / 8);"]
     odd_bytes = piece.width % _WORD_BITS // 8
@@ -91,7 +91,7 @@ def _take(algorithm: str, piece: _Piece) -> list[str]:
     return [f"{algorithm}_number(&running, {word}, {length});" for word, length in numbers][::-1]
 
 
-def _put_together(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
+def _buffered(algorithm: str, pieces: list[_Piece], with_payload: bool) -> Iterator[str]:
     """Yield statements that write all pieces to a buffer, bit by bit, and run the algorithm over it."""
     payload = "p->data + p->payload_offset, p->length - p->payload_offset" if with_payload else "NULL, 0"
     yield f"uint8_t buffer[{sum(piece.width for piece in pieces) // 8 + 1}];"
@@ -113,7 +113,7 @@ def _pieces(given: m.CalculationInput, values: Values) -> Iterator[_Piece]:
         yield _field(given.field, values)
     elif given.header is not None:
         header = ex.NamedHeader(given.header)
-        for index in range(len(values.header_place(header).type.fields)):
+        for index in range(len(values.header_layout(header).type.fields)):
             yield _field(ex.FieldReference(header, index), values)
     else:
         word_mask = (1 << _WORD_BITS) - 1

@@ -124,7 +124,7 @@ class ParserWriter:
 
     def _extract_header(self, header: ex.HeaderReference, variable_bits: ex.Data | None) -> list[str]:
         values = self.statements.values = Values(self.model, self.layout, lookahead="at")
-        place = values.header_place(header)
+        place = values.header_layout(header)
         kind = place.type
         fixed_bytes = kind.fixed_bits // 8
         before, variable, after = split_at_variable(kind)

@@ -41,7 +41,7 @@ def used_actions(model: m.ProgramModel) -> list[m.Action]:
     return [action for action in model.actions.values() if action.id in used]
 
 
-def recents(model: m.ProgramModel) -> dict[str, int]:
+def recent_tables(model: m.ProgramModel) -> dict[str, int]:
     """Number the tables whose last lookup each link keeps (struct gb_recent): the first with keys of one word."""
     of_one_word = [t.name for t in model.tables.values() if sum(words_of(k.width) for k in t.key) == 1]
     return {name: number for number, name in enumerate(of_one_word[:RECENTS])}
@@ -56,7 +56,7 @@ class PipelineWriter:
         self.layout = layout
         self._probes = probes
         self._table_number = {name: i for i, name in enumerate(model.tables)}
-        self._recents = recents(model)
+        self._recents = recent_tables(model)
         self._profile_number = {name: i for i, name in enumerate(model.profiles)}
 
     def function(self, name: str) -> list[str]:

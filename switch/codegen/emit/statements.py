@@ -159,7 +159,7 @@ class Assignments:
         return f"{others}{self.values.validity(header)} = 1;"
 
     def header_bytes(self, header: ex.HeaderReference) -> str:
-        place = self.values.header_place(header)
+        place = self.values.header_layout(header)
         fixed = str(place.type.fixed_bits // 8)
         variable = place.type.variable_field
         if variable is None:
@@ -170,7 +170,7 @@ class Assignments:
         reference = self._header(header)
         if self.values.is_metadata(reference):
             return ""
-        place = self.values.header_place(reference)
+        place = self.values.header_layout(reference)
         zero = f"memset(&phv[{place.first}], 0, {place.type.words} * sizeof *phv);"
         growth = f"phv[{GROWTH}] += {place.type.fixed_bits // 8};"
         return f"if (!{self.values.validity(reference)}) {{ {zero} {growth} {self.make_valid(reference)} }}"
@@ -184,7 +184,7 @@ class Assignments:
 
     def _assign_header(self, target: ex.Parameter, source: ex.Parameter) -> str:
         to, come_from = self._header(target), self._header(source)
-        a, b = self.values.header_place(to), self.values.header_place(come_from)
+        a, b = self.values.header_layout(to), self.values.header_layout(come_from)
         if a.type != b.type:
             raise MalformedProgram(f"BMv2 JSON: assign_header from {b.type.name} to {a.type.name}")
         copy = f"memmove(&phv[{a.first}], &phv[{b.first}], {a.type.words} * sizeof *phv);"

@@ -91,19 +91,19 @@ class Values:
     # ---- Fields and what they are in C ----
 
     def field_type(self, value: ex.FieldReference) -> FieldType:
-        return self.header_place(value.header).type.fields[value.index]
+        return self.header_layout(value.header).type.fields[value.index]
 
-    def header_place(self, reference: ex.HeaderReference) -> HeaderLayout:
+    def header_layout(self, reference: ex.HeaderReference) -> HeaderLayout:
         if isinstance(reference, ex.NamedHeader):
             return self.layout.header(reference.name)
         if isinstance(reference, ex.StackElement):
-            return self._element_place(
+            return self._element_layout(
                 reference.stack, self.model.stacks[reference.stack].elements[0], reference.index
             )
         if isinstance(reference.union, ex.NamedUnion):
             return self.layout.header(self.model.unions[reference.union.name].members[reference.member])
         first_union = self.model.unions[self.model.union_stacks[reference.union.stack].elements[0]]
-        return self._element_place(
+        return self._element_layout(
             reference.union.stack, first_union.members[reference.member], reference.union.index
         )
 
@@ -113,7 +113,7 @@ class Values:
             return f"gb_min(phv[{stack.counter}] - 1, {stack.elements})"
         return f"gb_min({self.index(index)}, {stack.elements})"
 
-    def _element_place(self, stack_name: str, first_header: str, index: ex.Data | None) -> HeaderLayout:
+    def _element_layout(self, stack_name: str, first_header: str, index: ex.Data | None) -> HeaderLayout:
         stack = self.layout.stacks[stack_name]
         place = self.layout.header(first_header)
         if isinstance(index, ex.Constant) and 0 <= index.value < stack.elements:
@@ -136,7 +136,7 @@ class Values:
 
     def slot(self, value: ex.FieldReference) -> str:
         """Return the PHV index of the first word of a field."""
-        place = self.header_place(value.header)
+        place = self.header_layout(value.header)
         offset = place.type.offsets[value.index]
         return str(int(place.first) + offset) if place.first.isdigit() else f"{place.first} + {offset}"
 
@@ -144,7 +144,7 @@ class Values:
         return isinstance(reference, ex.NamedHeader) and self.layout.is_metadata(reference.name)
 
     def validity(self, reference: ex.HeaderReference) -> str:
-        return "1" if self.is_metadata(reference) else f"phv[{self.header_place(reference).validity}]"
+        return "1" if self.is_metadata(reference) else f"phv[{self.header_layout(reference).validity}]"
 
     # ---- Ranges ----
 
@@ -441,7 +441,7 @@ class Values:
 
     def _headers_equal(self, left: ex.HeaderReference, right: ex.HeaderReference) -> str:
         """Return C for: both are valid, of the same type, and equal in all fields."""
-        a, b = self.header_place(left), self.header_place(right)
+        a, b = self.header_layout(left), self.header_layout(right)
         if a.type != b.type:
             return "0"
         terms = [self.validity(left), self.validity(right)]

@@ -169,7 +169,7 @@ def _bind(
     if kind == "function" and signature.variables:
         signature = _specialize(signature, bindings, context)
     parameters = [_concrete(parameter, bindings) for parameter in signature.parameters]
-    bound = _pass(node, parameters, arguments, context)
+    bound = _convert_arguments(node, parameters, arguments, context)
     result = substitute(signature.return_type, bindings)
     node.target = s.CallTarget(
         node.loc, node.end, kind, signature.name, parameters, bound, result, signature, receiver
@@ -206,7 +206,7 @@ def match_arguments(
     return [result[name] for name in names]
 
 
-def _pass(
+def _convert_arguments(
     node: s.Call, parameters: list[ParameterType], arguments: list[s.Expression | None], context: Context
 ) -> list[s.Expression | None]:
     """Convert values, and check that arguments for out and inout are assignable (P4_16 1.2.5, section 6.8)."""

@@ -103,12 +103,12 @@ def _lower_blocks(program: ProgramState, blocks: dict[str, Instance]) -> Lowered
 def _state_of_packet(program: ProgramState, headers: t.Struct, metadata: t.Type, standard: t.Type) -> list[Value]:
     """Return the state that goes from block to block with a packet: headers, metadata, standard metadata."""
     assert isinstance(standard, t.Struct)
-    header_place = program.storage.packet_part(headers, "")
+    header_variables = program.storage.packet_part(headers, "")
     prefix = metadata.name if isinstance(metadata, t.Struct) else "metadata"
-    metadata_place = program.storage.variable(metadata, prefix)
-    if isinstance(metadata_place, StructValue):
-        program.metadata = metadata_place
-    return [header_place, metadata_place, standard_metadata(standard)]
+    metadata_variables = program.storage.variable(metadata, prefix)
+    if isinstance(metadata_variables, StructValue):
+        program.metadata = metadata_variables
+    return [header_variables, metadata_variables, standard_metadata(standard)]
 
 
 def _bound(instance: Instance, packet: list[Value], program: ProgramState) -> Frame:

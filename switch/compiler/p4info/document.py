@@ -161,7 +161,7 @@ class _Emitter:
         for item in self._objects("register"):
             register = self._message.registers.add()
             self._preamble(register, "register", item.name, item.node.annotations)
-            self._types.mention(item.type.arguments[0])
+            self._types.add(item.type.arguments[0])
             register.type_spec.CopyFrom(self._types.spec(item.type.arguments[0]))
             register.size = _number(item.arguments["size"])
         self._digests()
@@ -239,7 +239,7 @@ class _Emitter:
     def _named_type(self, message: Any, type_: t.Type) -> None:
         if isinstance(type_, t.NewType):
             message.type_name.name = type_.name
-        self._types.mention(type_)
+        self._types.add(type_)
 
     def _action(self, action: LoweredAction) -> None:
         message = self._message.actions.add()
@@ -292,7 +292,7 @@ class _Emitter:
         index = item.type.arguments[0] if item.type.arguments else None
         if isinstance(index, t.NewType):
             message.index_type_name.name = index.name
-            self._types.mention(index)
+            self._types.add(index)
 
     def _controller_header(self, name: str, type_: t.Struct) -> None:
         message = self._message.controller_packet_metadata.add()
@@ -329,7 +329,7 @@ class _Emitter:
             message = self._message.digests.add()
             annotations = item.type.node.annotations if isinstance(item.type, t.Struct) else []
             self._preamble(message, "digest", item.name, annotations)
-            self._types.mention(item.type)
+            self._types.add(item.type)
             message.type_spec.CopyFrom(self._types.spec(item.type))
 
     def _externs(self) -> None:

@@ -51,7 +51,7 @@ class TypeInfo:
         self._message = message
         self._errors = list(errors)
 
-    def mention(self, type_: t.Type) -> None:
+    def add(self, type_: t.Type) -> None:
         self._message.SetInParent()
         self.spec(type_)
 
