@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gradbed.experiments.configuration.sections import Section, option
     from gradbed.experiments.configuration.trial import TrialConfiguration
     from gradbed.experiments.conservation.checks import host_accounts
-    from gradbed.experiments.conservation.host_links import HostAccount, Tally, disagreements, rows
+    from gradbed.experiments.conservation.counts import HostAccount, Tally, disagreements, rows
     from gradbed.experiments.phases import (
         AgentResults,
         NetworkCounts,
@@ -130,7 +130,7 @@ _MODULES = {
     "gradbed.controller.systems.aggregation.placement.rate_solver": "RateSolver",
     "gradbed.controller.systems.shuffle.scheduling.instance": "ShuffleInstance",
     "gradbed.controller.systems.shuffle.scheduling.trees": "Trees",
-    "gradbed.experiments.conservation.host_links": "HostAccount Tally disagreements rows",
+    "gradbed.experiments.conservation.counts": "HostAccount Tally disagreements rows",
     "gradbed.experiments.conservation.checks": "host_accounts",
     "gradbed.experiments.configuration.trial": "TrialConfiguration",
     "gradbed.experiments.configuration.sections": "Section option",

@@ -180,7 +180,7 @@ class Results:
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return values as figures show them: those with parts as words, and no value as NaN."""
-    from gradbed.experiments.tables.formatting import value_words
+    from gradbed.experiments.tables.metric import value_words
 
     return {
         key: value_words(value) if isinstance(value, (list, Mapping)) else math.nan if value is None else value

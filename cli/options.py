@@ -109,7 +109,7 @@ def observed(live: bool, paused: bool, scheduler: str | None = None) -> Abstract
         return nullcontext()
     if scheduler is not None:
         raise UserError("--live does not go with --scheduler: trials run in other processes there")
-    from gradbed.experiments.live.view import live_view
+    from gradbed.experiments.live.server import live_view
 
     return live_view(paused=paused)
 

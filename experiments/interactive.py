@@ -22,11 +22,10 @@ from gradbed.controller.rest.client import unix_path
 from gradbed.emulation.size import announce, require_room
 from gradbed.experiments.captures import capturing
 from gradbed.experiments.live.observer import LiveObserver, observed
-from gradbed.experiments.program_lines import programs_line, unused_programs_line
 from gradbed.experiments.results.run_folder import CAPTURES, RunFolder
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import NetworkSetup, TrialTask
-from gradbed.experiments.system import System
+from gradbed.experiments.system import System, programs_line, unused_programs_line
 from gradbed.switch.server.addresses import OutsideAddress, ServerTls, check_address
 from gradbed.topo.files import topology_file
 from gradbed.topo.selectors import Selection, select_all
@@ -103,7 +102,7 @@ def run_interactive(
 def _looking_on(live: bool) -> AbstractContextManager[LiveObserver | None]:
     if not live:
         return nullcontext()
-    from gradbed.experiments.live.view import live_view  # a web server takes a while to load
+    from gradbed.experiments.live.server import live_view  # a web server takes a while to load
 
     return live_view()
 

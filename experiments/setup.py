@@ -136,4 +136,4 @@ class NetworkSetup:
     mtu_bytes: int = USUAL_MTU_BYTES
     """MTU of the kernel's interfaces (real clock)."""
     notes: Sequence[str] = ()
-    """What of the files that describe the network has no effect, in lines for people."""
+    """Messages about parts of the network's files that have no effect."""

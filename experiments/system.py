@@ -11,14 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
 from gradbed.common.errors import UserError
 from gradbed.common.modules import COMMAND
+from gradbed.controller.entries.planner import EntriesSettings
 from gradbed.experiments.configuration.trial import Configuration, Shorthands
 from gradbed.experiments.phases import Trial
+from gradbed.experiments.programs import P4_SOURCES, Program
 from gradbed.experiments.setup import FabricProgram, NetworkSetup, SwitchCollectives, TrialTask
 from gradbed.experiments.tables.metric import Metric, metric_table
+from gradbed.topo.files import TopologyFile
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
@@ -199,3 +203,43 @@ class System(ABC, Generic[Configuration]):
         """Print the table of a run of one trial."""
         for trial in results.trials:
             console.print(metric_table(self.name, self.metrics, trial.row, results.model_of(trial)))
+
+
+# ---- Messages about programs ----
+
+
+AT_MOST = 6
+"""Number of switches or files that a message names; longer lists end with the number of those left out."""
+
+
+def programs_line(setup: NetworkSetup) -> str:
+    """Return which switches run which program, and the files that fill the tables of custom programs."""
+    switches: dict[str, list[str]] = {}
+    for switch, program in setup.switches.items():
+        what = _path(program.source) if isinstance(program, Program) else "Open vSwitch"
+        switches.setdefault(what, []).append(switch)
+    parts = [f"{_row(names)} run{'s' if len(names) == 1 else ''} {what}" for what, names in switches.items()]
+    if isinstance(setup.settings, EntriesSettings):
+        files = dict.fromkeys((*setup.settings.files, *setup.settings.switch_files.values()))
+        parts.append(f"entries: {_row([_path(path) for path in files])}" if files else "no entries")
+    return "; ".join(parts)
+
+
+def unused_programs_line(system: System[Any], file: TopologyFile | None) -> str:
+    """Return a note that switches do not run the programs that the topology's file names; empty if it names none."""
+    if file is None or system.switches.run_topology_programs or not (named := file.own_programs()):
+        return ""
+    names = _row(list(dict.fromkeys(named.values())))
+    return f"{file.path} names {names}, which does not run: switches run the programs of {system.name}"
+
+
+def _row(names: Sequence[str]) -> str:
+    more = len(names) - AT_MOST
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:AT_MOST])} and {more} more"
+
+
+def _path(path: Path) -> str:
+    """Return a path for people: relative to the working directory if inside it; gradbed's own programs by name."""
+    if path.parent == P4_SOURCES:
+        return f"gradbed's {path.name}"
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

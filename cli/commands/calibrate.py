@@ -13,6 +13,6 @@ def calibrate(
     ] = False,
 ) -> int:
     """Find and store the factor by which studies slow links down, so that this machine keeps up (some minutes)."""
-    from gradbed.experiments.calibration_run import run_calibration
+    from gradbed.experiments.study.calibration import run_calibration
 
     return run_calibration(anyway)

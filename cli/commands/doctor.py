@@ -117,7 +117,7 @@ def _calibration() -> Finding:
     purpose = "links in Mininet as fast as this machine carries, without --scale"
     if not layers.is_installed("run"):
         return Finding("calibration", "unknown", purpose)
-    from gradbed.experiments.calibration import load_calibration
+    from gradbed.experiments.study.calibration import load_calibration
 
     try:
         found = load_calibration()

@@ -146,8 +146,8 @@ def grade(
     time_limit_s: Annotated[float, typer.Option(min=1, help="Time limit of one solution in seconds.")] = 120.0,
 ) -> int:
     """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
-    from gradbed.experiments.exercises.grading import check_place, submissions, write_grades
-    from gradbed.experiments.exercises.grading import grade as grade_all
+    from gradbed.experiments.exercises.checks import check_place, submissions, write_grades
+    from gradbed.experiments.exercises.checks import grade as grade_all
     from gradbed.experiments.tables.console import make_console, rows_table
 
     known = _exercises()

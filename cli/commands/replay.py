@@ -15,6 +15,6 @@ def replay(
     ],
 ) -> int:
     """Open the recording of a run in a page with a time slider, until Ctrl-C."""
-    from gradbed.experiments.live.app import replay as serve
+    from gradbed.experiments.live.server import replay as serve
 
     return serve(run)

@@ -174,7 +174,7 @@ def record_torch(
     script: Path, arguments: list[str], folder: Path, known: list[ModelOption], given: Mapping[str, Any]
 ) -> int:
     """Run `gradbed run torch --trace FOLDER`; of all options only --workers may be given with it."""
-    from gradbed.experiments.torch_recording import run_torch_recording
+    from gradbed.experiments.torch_scripts import run_torch_recording
 
     flags = {option.flag: given[option.parameter] for option in known if given.get(option.parameter) is not None}
     ranks = flags.pop("--workers", None)
@@ -213,8 +213,8 @@ def single_run(name: str, defaults: Mapping[str, Any]) -> Callable[..., int]:
         **given: Any,
     ) -> int:
         from gradbed.experiments.study.command import run_system
+        from gradbed.experiments.study.loading import suited_to_bmv2
         from gradbed.experiments.study.running.executors import RunOptions
-        from gradbed.experiments.study.switch_programs import suited_to_bmv2
 
         system = find_system(name)
         made, short = model_options(system.configuration, defaults), model_options(system.options.shorthands, {})

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from gradbed.common.errors import UserError, say, suggestion
-from gradbed.experiments.systems import system_help, systems
-from gradbed.experiments.systems.parts import parts_of
+from gradbed.experiments.systems import parts_of, system_help, systems
 
 
 def show_systems(

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from gradbed.common.errors import UserError
 from gradbed.common.problems import first_problem
 from gradbed.experiments.configuration.sections import LinkOverride, Section
-from gradbed.experiments.tables.formatting import value_words
+from gradbed.experiments.tables.metric import value_words
 from gradbed.topo.graph import Topology
 from gradbed.topo.selectors import select
 

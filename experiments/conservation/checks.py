@@ -10,8 +10,7 @@ from typing import Any
 from gradbed.emulation.layout import interface_name
 from gradbed.emulation.statistics import ClassCounts, SwitchClasses, added
 from gradbed.experiments.configuration.faults import Fault, restarted_switches, touched_agents
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import HostAccount, Tally
+from gradbed.experiments.conservation.counts import Counts, HostAccount, Tally
 from gradbed.formats.packet_class import OTHER, PacketClass
 from gradbed.topo.graph import Direction, Endpoint, Topology
 

@@ -24,8 +24,7 @@ from gradbed.experiments.conservation.checks import (
     switch_disagreements,
     uncounted_hosts,
 )
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import first_lines
+from gradbed.experiments.conservation.counts import Counts, first_lines
 from gradbed.experiments.engine.faults import Timeline, schedule
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
 from gradbed.experiments.engine.sampling import LinkThroughput, Sampler

@@ -1,16 +1,16 @@
-"""Packets for people: headers with every field by its name, and what a switch's program does to one."""
+"""Packets on the page: headers with every field by name, and the trace of a packet through a switch's program."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradbed.hosts as hosts_room
 from gradbed.common.errors import UserError
-from gradbed.experiments.live.recording import Recording, Row
 from gradbed.experiments.programs import Program
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 MOST_CHARACTERS = 120
-"""Of a value that are shown."""
+"""Longest text of a value that is shown."""
 
 BINDS = "bind_to_udp("
-"""What a module of hosts has in its text that makes layers of Scapy."""
+"""Text of the modules in hosts/ that register Scapy layers."""
 
 
-def packets_of(captured: Row) -> Row:
-    """The row of a capture as one of packets; its file goes."""
+def packets_of(captured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a capture as one of its packets, and remove its file."""
     from scapy.error import Scapy_Exception
     from scapy.utils import RawPcapNgReader
 
@@ -50,7 +50,7 @@ def packets_of(captured: Row) -> Row:
 
 
 def layers_of(frame: bytes) -> list[dict[str, Any]]:
-    """name, and fields as [name, value in words], of each header."""
+    """Return for each header its name, and its fields as [name, value as text]."""
     _load_layers()
     from scapy.layers.l2 import Ether
 
@@ -70,7 +70,7 @@ def _words(packet: Any, field: Any) -> str:
 
 @cache
 def _load_layers() -> None:
-    """Every system's, which Scapy then finds by their UDP ports."""
+    """Import the Scapy layers of all systems, which Scapy then finds by their UDP ports."""
     for module in pkgutil.walk_packages(hosts_room.__path__, f"{hosts_room.__name__}."):
         spec = module.module_finder.find_spec(module.name, None)
         origin = None if spec is None else spec.origin
@@ -78,32 +78,40 @@ def _load_layers() -> None:
             importlib.import_module(module.name)
 
 
-# ---- What a program does to a packet ----
+# ---- Trace of a packet ----
 
 
 NOTE = (
-    "Tables hold what the plan in force says; registers are empty, whatever the switch had counted and kept when the "
-    "packet came.\n\n"
+    "Tables have the entries of the current plan; registers start empty, not with the values that the switch had "
+    "when the packet arrived.\n\n"
 )
 
 
-def trace_of(recording: Recording, switch: str, port: int, frame: str) -> str:
-    """As `gradbed p4 trace` prints it. UserError where there is no such switch, or its program has gone."""
+def trace_of(begin: Mapping[str, Any], plans: Sequence[Mapping[str, Any]], switch: str, port: int, frame: str) -> str:
+    """Return the trace of a frame through a switch's program, as `gradbed p4 trace` prints it.
+
+    Args:
+        begin: first row of the recording.
+        plans: rows of the kind "plan"; the last one of the switch is in force.
+
+    Raises:
+        UserError: there is no such P4 switch, or its program's source is gone.
+    """
     from gradbed.controller.planning.plan import SwitchPlan
     from gradbed.switch.insight.source import SourceMap
     from gradbed.switch.insight.trace import build_trace
     from gradbed.switch.insight.trace_text import trace_text
     from gradbed.switch.insight.traced_switch import TracedSwitch
 
-    told = recording.of("begin")[0]["programs"].get(switch)
+    told = begin["programs"].get(switch)
     if told is None:
         raise UserError(f"{switch} is no P4 switch of this network")
     pipeline = _pipeline(told["name"], told["source"], tuple(told["macros"].items()))
     program: Any = pipeline.program
-    plans = [row["plan"] for row in recording.of("plan") if row["switch"] == switch]
+    in_force = [row["plan"] for row in plans if row["switch"] == switch]
     with TracedSwitch(program) as traced:
-        if plans:
-            _fill(traced, pipeline, SwitchPlan.model_validate(plans[-1]))
+        if in_force:
+            _fill(traced, pipeline, SwitchPlan.model_validate(in_force[-1]))
         passage = traced.send(port, bytes.fromhex(frame))
     sources = SourceMap(program.model, [Path(told["source"]).parent])
     return NOTE + trace_text(

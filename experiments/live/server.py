@@ -1,14 +1,21 @@
-"""Serves the page of the live view: on loopback, to those who have its token."""
+"""Serve the page of a network: beside a command that runs, or of the recording of one that is over.
+
+It is served on loopback, to clients that have its token.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
+import signal
 import socket
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,10 +25,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gradbed.common.errors import UserError
+from gradbed.common.json_lines import own_program
 from gradbed.controller.rest.middleware import AccessCheck, errors_in_one_line
 from gradbed.experiments.live.packets import layers_of, trace_of
-from gradbed.experiments.live.recording import Kept
-from gradbed.experiments.live.shown import Shown
+from gradbed.experiments.live.recording import (
+    LONGEST_ROW_BYTES,
+    Kept,
+    LiveSource,
+    RecordingSource,
+    ReplaySource,
+    recordings,
+)
+
+if TYPE_CHECKING:
+    from gradbed.experiments.live.observer import LiveObserver
 
 PAGE = Path(__file__).parent / "page"
 TOKEN_BYTES = 16
@@ -110,7 +127,7 @@ class Pages:
         return self.server is not None and self.server.should_exit
 
 
-def create_app(shown: Shown, pages: Pages) -> FastAPI:
+def create_app(shown: RecordingSource, pages: Pages) -> FastAPI:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
 
     @app.get("/stream")
@@ -141,15 +158,17 @@ def create_app(shown: Shown, pages: Pages) -> FastAPI:
 
     @app.post("/trace")
     def post_trace(packet: Traced) -> dict[str, str]:
-        """What the switch's program does to the packet."""
-        return {"text": trace_of(shown.recording, packet.switch, packet.port, packet.frame)}
+        """Return the trace of the packet through the switch's program."""
+        recording = shown.recording
+        begin, plans = recording.of("begin")[0], recording.of("plan")
+        return {"text": trace_of(begin, plans, packet.switch, packet.port, packet.frame)}
 
     errors_in_one_line(app)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app
 
 
-async def _stream(shown: Shown, pages: Pages) -> AsyncIterator[bytes]:
+async def _stream(shown: RecordingSource, pages: Pages) -> AsyncIterator[bytes]:
     """Server-sent events: `begin` with what can be chosen, then lists of rows; as they come, where a network runs."""
     pages.open += 1
     generation, told = -1, 0
@@ -191,9 +210,114 @@ def address(listener: socket.socket, token: str) -> str:
     return f"http://127.0.0.1:{listener.getsockname()[1]}/{token}/"
 
 
-def page_server(shown: Shown, pages: Pages, token: str) -> uvicorn.Server:
+def page_server(shown: RecordingSource, pages: Pages, token: str) -> uvicorn.Server:
     """To be run in an event loop, on a listening socket."""
     app = AccessCheck(Guard(create_app(shown, pages), token))
     config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none")
     pages.server = uvicorn.Server(config)
     return pages.server
+
+
+# ---- Replay of a run that is over ----
+
+
+def replay(run: Path) -> int:
+    """Serve the page of a recorded run until Ctrl-C.
+
+    Raises:
+        UserError: the run has no recording.
+    """
+    shown = ReplaySource(recordings(run))
+    token = make_token()
+    with listen() as listener:
+        print(f"gradbed: replay of {run}: {address(listener, token)} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(page_server(shown, Pages(), token).serve(sockets=[listener]))
+    return 0
+
+
+# ---- Live view of a run ----
+
+
+@contextlib.contextmanager
+def live_view(*, paused: bool = False) -> Iterator[LiveObserver]:
+    """Serve a page while a command runs, from a process of its own, and print its address.
+
+    At the end the page stays until it is closed, or until Ctrl-C.
+    """
+    from gradbed.experiments.live.observer import Feed, LiveObserver  # the page's own process needs neither
+
+    token = make_token()
+    ours, theirs = socket.socketpair()
+    with listen() as listener, ours:
+        with theirs:
+            server = subprocess.Popen(
+                own_program("gradbed.experiments.live.server", str(listener.fileno()), str(theirs.fileno())),
+                stdin=subprocess.PIPE,
+                pass_fds=[listener.fileno(), theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is for the run
+            )
+        assert server.stdin is not None
+        server.stdin.write(token.encode() + b"\n")
+        server.stdin.close()
+        print(f"gradbed: live view: {address(listener, token)}", file=sys.stderr, flush=True)
+        observer = LiveObserver(Feed(ours), paused=paused)
+        try:
+            yield observer
+        except BaseException:
+            observer.on_abort()
+            raise
+        finally:
+            listener.close()
+            ours.close()
+            _wait_for_page(server)
+
+
+def _wait_for_page(server: subprocess.Popen[bytes]) -> None:
+    """Wait until the page is closed."""
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        server.terminate()
+        server.wait()
+
+
+GONE_S = 3.0
+"""Time without an open page after which the server of a network that has gone ends; a reload takes less."""
+LOOK_S = 0.2
+
+
+async def serve(listener: socket.socket, channel: socket.socket, token: str) -> None:
+    """Serve until the network has gone and the last page was closed."""
+    shown, pages = LiveSource(), Pages()
+    server = page_server(shown, pages, token)
+    reader, writer = await asyncio.open_unix_connection(sock=channel, limit=LONGEST_ROW_BYTES)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    listening = asyncio.create_task(shown.listen(reader, writer))
+    await shown.ended.wait()
+    await listening
+    quiet_s = GONE_S
+    if pages.open and shown.stays:
+        quiet_s = 0.0
+        print("gradbed: the live view stays until its page is closed, or Ctrl-C", file=sys.stderr, flush=True)
+    while quiet_s < GONE_S and not serving.done():
+        await asyncio.sleep(LOOK_S)
+        quiet_s = 0.0 if pages.open else quiet_s + LOOK_S
+    server.should_exit = True
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
+
+
+def main() -> None:
+    """Run the server's process.
+
+    Its arguments are the descriptors of a listening socket and of the channel; the token comes on standard input,
+    which others cannot see in the list of processes.
+    """
+    listener, channel = (socket.socket(fileno=int(argument)) for argument in sys.argv[1:3])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asyncio.run(serve(listener, channel, sys.stdin.readline().strip()))
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ from gradbed.experiments.validity.verdict import GRAVITY, VerdictWord
 from gradbed.experiments.plotting.series import SeriesPoint
 from gradbed.experiments.results.run_folder import TrialRecord, RunFiles
 from gradbed.experiments.tables.metric import CONFIDENCE
-from gradbed.experiments.tables.formatting import value_words
+from gradbed.experiments.tables.metric import value_words
 
 OfRow = Callable[[Mapping[str, Any]], Any]
 """Of a row of the trials table."""

@@ -27,10 +27,9 @@ from gradbed.experiments.study.command import INTERRUPTED, run_study, write_repo
 from gradbed.experiments.study.definition import ChaosSection, FigureSection, Study, TrialSpec, with_values
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind
-from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.loading import check_switch_programs, load_study, suited_to_bmv2
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.study.running.runner import StudyRun
-from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.experiments.tables.files import replace_file, write_csv, write_tables

@@ -16,12 +16,11 @@ from rich.console import Console
 from gradbed.common.c_library import compiler
 from gradbed.common.errors import UserError
 from gradbed.emulation.size import announce
-from gradbed.experiments.calibration import study_scale
 from gradbed.experiments.configuration.trial import TrialConfiguration
-from gradbed.experiments.program_lines import unused_programs_line
 from gradbed.experiments.results.run_folder import CAPTURES
 from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.scale import Scale
+from gradbed.experiments.study.calibration import study_scale
 from gradbed.experiments.study.definition import (
     FigureSection,
     Study,
@@ -35,16 +34,15 @@ from gradbed.experiments.study.definition import (
 from gradbed.experiments.study.evaluation.figures import draw_figures, write_figure_data
 from gradbed.experiments.study.evaluation.goals import crossings, goals_table, judged
 from gradbed.experiments.study.evaluation.summary import comparison_tables, summary_table
-from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.study.loading import check_switch_programs, load_study
 from gradbed.experiments.study.report.page import report_of_run
 from gradbed.experiments.study.running.distributed import check_scheduler
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.study.running.runner import StudyRun, run_trials
-from gradbed.experiments.study.switch_programs import check_switch_programs
-from gradbed.experiments.system import System
+from gradbed.experiments.system import System, unused_programs_line
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.formatting import path_words, short_names
+from gradbed.experiments.tables.metric import path_words, short_names
 from gradbed.topo.drawing import describe_link, describe_tiers
 from gradbed.topo.files import topology_file
 from gradbed.topo.selectors import select_all

@@ -17,7 +17,7 @@ from gradbed.experiments.captures import CaptureOrder
 from gradbed.experiments.configuration.sections import Section
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.system import System
-from gradbed.experiments.tables.formatting import value_words
+from gradbed.experiments.tables.metric import value_words
 
 # ---- The study ----
 

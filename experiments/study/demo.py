@@ -27,8 +27,7 @@ from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.formatting import engineering, short_names
-from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.metric import Metric, engineering, short_names
 
 FILE = "demo.yaml"
 ALIKE = 0.005

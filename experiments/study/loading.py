@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import UnionType
@@ -12,6 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError, suggestion
 from gradbed.common.problems import in_words
 from gradbed.experiments.configuration.trial import TrialConfiguration
@@ -26,7 +28,6 @@ from gradbed.experiments.study.definition import (
 )
 from gradbed.experiments.study.evaluation.figures import kinds
 from gradbed.experiments.study.evaluation.kinds import panels_of
-from gradbed.experiments.study.switch_programs import check_switch_programs
 from gradbed.experiments.study.yaml_text import GivenValues, Place, YamlDocument, read_yaml
 from gradbed.experiments.system import System
 from gradbed.experiments.systems import find_system
@@ -313,3 +314,49 @@ def _check_swept(document: YamlDocument, place: Place, path: str, head: StudyHea
     if path not in head.sweep.paths:
         hint = suggestion(path, head.sweep.paths) if head.sweep.paths else ""
         raise document.error(place, f"{path} is not swept{hint}")
+
+
+# ---- BMv2 and p4c ----
+
+
+def check_switch_programs(configuration: TrialConfiguration) -> None:
+    """UserError where what is to compile or run the P4 programs is missing, or cannot do it."""
+    program = configuration.program
+    if program.compiler == "p4c":
+        from gradbed.switch.p4lang.p4c import require_p4c
+
+        require_p4c()
+    if program.model == "bmv2":
+        from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
+
+        REAL_CLOCK.require(configuration.clock == "real", "--switch: bmv2", "--switch gradbed")
+        find_simple_switch_grpc()
+
+
+def suited_to_bmv2(system: System, values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+    """The values of a configuration, nested, with what BMv2 cannot do left out, which is said on standard error.
+
+    given: what the user has chosen, as names of parameters; it stays, and is refused where BMv2 cannot do it.
+    UserError without BMv2.
+    """
+    from gradbed.switch.p4lang.bmv2 import find_simple_switch_grpc
+
+    if "clock" in given and values.get("clock") == "virtual":
+        return dict(values)  # refused in a moment (check_switch_programs)
+    find_simple_switch_grpc()
+    wanted: dict[str, tuple[Any, str]] = {"clock": ("real", "BMv2 has no other")}
+    wanted |= {path: (value, "BMv2 cannot do otherwise") for path, value in system.options.bmv2_defaults.items()}
+    changed = with_values(values, {})
+    for path, (value, why) in wanted.items():
+        if path.replace(".", "__") in given or _at(system.configuration.model_validate(values), path) == value:
+            continue
+        changed = with_values(changed, {path: value})
+        flag = path.rpartition(".")[2].replace("_", "-")
+        print(f"gradbed: --switch bmv2: taking --{flag} {value} ({why})", file=sys.stderr)
+    return changed
+
+
+def _at(values: Any, path: str) -> Any:
+    for part in path.split("."):
+        values = getattr(values, part)
+    return values

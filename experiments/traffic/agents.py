@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from gradbed.common.errors import UserError
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.traffic.configuration import TrafficSection
-from gradbed.experiments.traffic.patterns import Demands, Pair, demands, read_matrix
+from gradbed.experiments.traffic.configuration import Demands, Pair, TrafficSection, demands, read_matrix
 from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.traffic.config import EndpointConfig, TrafficStream
 from gradbed.hosts.traffic.replay import Replay

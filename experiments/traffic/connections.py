@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+from pydantic import BaseModel
 
 from gradbed.common.capabilities import REAL_CLOCK
 from gradbed.common.errors import UserError
+from gradbed.experiments.configuration.faults import AgentFault, Fault, stopped_agents
+from gradbed.experiments.phases import Phase, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.scale import Scale
-from gradbed.experiments.traffic.agents import NAME, plan_traffic, shares
+from gradbed.experiments.traffic.agents import NAME, TrafficPlan, plan_traffic, shares
+from gradbed.experiments.traffic.background import Background
 from gradbed.experiments.traffic.configuration import TrafficSection
 from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
 from gradbed.hosts.traffic.config import EndpointConfig, TrafficStream
@@ -284,3 +288,64 @@ def lost_lines(flows: Iterable[Mapping[str, Any]]) -> list[str]:
         f"{count} connection{'s were' if count > 1 else ' was'} lost: {reason}"
         for reason, count in sorted(reasons.items())
     ]
+
+
+# ---- The phase ----
+
+
+AnyTraffic = TypeVar("AnyTraffic", bound=TrafficPlan | ConnectionTraffic)
+
+
+def check_faults_of_traffic(faults: Sequence[Fault]) -> None:
+    """Raise UserError for a fault that would have a host send its schedule twice."""
+    if any(isinstance(fault, AgentFault) and fault.fault == "agent-start" for fault in faults):
+        raise UserError("faults: agent-start: a host's traffic does not begin anew; link-up brings a host back")
+
+
+class TrafficPhase(Phase, Generic[AnyTraffic]):
+    """Hosts send their traffic while background jobs run."""
+
+    def __init__(
+        self,
+        request: BaseModel,
+        traffic: AnyTraffic,
+        background: Background | None = None,
+        faults: Sequence[Fault] = (),
+    ) -> None:
+        super().__init__("traffic", [request])
+        self.traffic = traffic
+        self.job = 0
+        """Number that the controller gives the job."""
+        self.packets = 0
+        """Number of packets or connections sent so far."""
+        self._background = background
+        self._stopped = stopped_agents(faults)
+        self._sending: set[str] = set()
+        """Names of traffic agents that are not done."""
+        self._training: set[str] = set()
+        """Names of background agents that are not done."""
+
+    def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
+        self.job = answers[0]["job"]
+        beside = [] if self._background is None else self._background.of_job(self.job)
+        self._sending = {spec.name for spec in self.traffic.specs}
+        self._training = {spec.name for spec in beside}
+        return [*(replace(spec, job=self.job) for spec in self.traffic.specs), *beside]
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        kind, name = event["event"], event["name"]
+        if kind in ("sent", "background") or (kind == "killed" and name in self._stopped):
+            self._sending.discard(name)
+            self._training.discard(name)
+        if kind == "sent":
+            self.packets += event["packets"]
+
+    @property
+    def complete(self) -> bool:
+        return not self._sending and not self._training
+
+    def progress(self) -> list[Progress]:
+        noun = "connections" if isinstance(self.traffic, ConnectionTraffic) else "packets"
+        note = f"{self.packets:,} {noun}" if self.packets else ""
+        count = len(self.traffic.specs)
+        return [Progress("hosts that have sent", count - len(self._sending), count, note)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError, suggestion, unforeseen
-from gradbed.experiments.traffic.patterns import Pair
+from gradbed.experiments.traffic.configuration import Pair
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.traffic import TRAILER_BYTES
 from gradbed.hosts.traffic.frames import FIRST_PORT

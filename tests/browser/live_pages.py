@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gradbed.experiments.live.recording import RecordingSource
 from gradbed.experiments.live.server import Pages, address, listen, make_token, page_server
-from gradbed.experiments.live.shown import Shown
 from tests.browser.browser import IN_TIME_S
 
 FLAGS = ("--enable-precise-memory-info", "--js-flags=--expose-gc")
@@ -18,7 +18,7 @@ SIZE = {"width": 1400, "height": 900}
 
 
 @contextmanager
-def served(shown: Shown) -> Iterator[str]:
+def served(shown: RecordingSource) -> Iterator[str]:
     """The page's address, while it is served from a thread."""
     token, pages = make_token(), Pages()
     with listen() as listener:

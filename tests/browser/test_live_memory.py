@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.live import server
-from gradbed.experiments.live.recording import VERSION, Recording
-from gradbed.experiments.live.shown import with_places
+from gradbed.experiments.live.recording import VERSION, Recording, with_places
 from gradbed.topo.registry import parse_topology
 from tests.browser.browser import BROWSER, WHY_NOT, browser
 from tests.browser.live_pages import FLAGS, opened, served, until

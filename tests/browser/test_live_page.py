@@ -16,8 +16,7 @@ import pytest
 from gradbed.common.json_lines import own_program
 from gradbed.experiments.live.observer import LiveObserver
 from gradbed.experiments.live.packets import packets_of
-from gradbed.experiments.live.recording import FILE, Recording
-from gradbed.experiments.live.shown import Replayed, with_places
+from gradbed.experiments.live.recording import FILE, Recording, ReplaySource, with_places
 from tests.browser.browser import BROWSER, IN_TIME_S, WHY_NOT, browser
 from tests.browser.live_pages import opened, served, until
 from tests.unit.experiments.live.fake_feed import FakeFeed
@@ -55,7 +54,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 def url(recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file = tmp_path_factory.mktemp("served") / FILE
     recording.save(file)
-    with served(Replayed([file])) as found:
+    with served(ReplaySource([file])) as found:
         yield found
 
 
@@ -176,7 +175,7 @@ def test_a_run_is_paused_stepped_and_slowed_down_and_its_page_stays(chromium: An
             process.send_signal(signal.SIGINT)
     (file,) = tmp_path.glob(f"aggregation/latest/trials/*/{FILE}")
     assert len(Recording.load(file).of("frame")) > 20
-    with served(Replayed([file])) as url, opened(chromium, url, color_scheme="dark") as page:
+    with served(ReplaySource([file])) as url, opened(chromium, url, color_scheme="dark") as page:
         until(page, "gradbed.store().ended")
         page.evaluate("gradbed.choose({switch: 'e1'})")
         page.locator("#time").fill("300")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.experiments.systems.ndn.metrics import DROP_REASONS
 from gradbed.formats import tlv
 from gradbed.formats.tlv import generic
 from gradbed.hosts.systems.ndn.packets import VersionHead, data_frame, ethernet, interest_frame, version_frames

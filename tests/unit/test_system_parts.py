@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradbed.experiments.systems import SYSTEMS
-from gradbed.experiments.systems.parts import parts_of
+from gradbed.experiments.systems import SYSTEMS, parts_of
 from tests.command import ROOT, gradbed, run_well
 from tests.tiny import install_tiny
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradbed.experiments.engine.observer import NO_OBSERVER, TrialObserver
-from gradbed.experiments.live.view import live_view
+from gradbed.experiments.live.server import live_view
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.study.running.executors import run_single_trial
 from gradbed.experiments.systems import DEFAULT_SYSTEM, find_system

@@ -50,8 +50,7 @@ from gradbed.experiments.study.evaluation.kinds import (
 )
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.files import replace_file, write_csv
-from gradbed.experiments.tables.formatting import path_words, short_names
-from gradbed.experiments.tables.metric import Interval, Metric, confidence_interval
+from gradbed.experiments.tables.metric import Interval, Metric, confidence_interval, path_words, short_names
 from gradbed.topo.graph import Topology
 
 # ---- Kinds lines and bars: y against x of the trials table ----

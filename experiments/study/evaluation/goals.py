@@ -14,8 +14,7 @@ from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, GoalSection, StudyHead
 from gradbed.experiments.study.evaluation.kinds import panels_of
 from gradbed.experiments.tables.console import Columns, rows_table
-from gradbed.experiments.tables.formatting import value_words
-from gradbed.experiments.tables.metric import confidence_interval
+from gradbed.experiments.tables.metric import confidence_interval, value_words
 
 # ---- Bounds ----
 

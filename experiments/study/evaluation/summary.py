@@ -15,8 +15,15 @@ from gradbed.experiments.results.study_results import StudyResults, worst
 from gradbed.experiments.study.definition import Study, StudyHead
 from gradbed.experiments.tables.console import FittedTable
 from gradbed.experiments.tables.files import write_tables
-from gradbed.experiments.tables.formatting import column_words, engineering, path_words, short_names
-from gradbed.experiments.tables.metric import CONFIDENCE, Metric, confidence_interval
+from gradbed.experiments.tables.metric import (
+    CONFIDENCE,
+    Metric,
+    column_words,
+    confidence_interval,
+    engineering,
+    path_words,
+    short_names,
+)
 
 # ---- All trials ----
 

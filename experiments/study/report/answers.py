@@ -12,8 +12,7 @@ from gradbed.experiments.study.evaluation.goals import crossings, judged
 from gradbed.experiments.study.evaluation.kinds import panels_of
 from gradbed.experiments.study.report import facts
 from gradbed.experiments.study.report.reading import Run
-from gradbed.experiments.tables.formatting import engineering, path_words, value_words
-from gradbed.experiments.tables.metric import Metric, confidence_interval
+from gradbed.experiments.tables.metric import Metric, confidence_interval, engineering, path_words, value_words
 
 PARAGRAPH = "\n\n"
 KIND = "topology.kind"

@@ -16,7 +16,7 @@ from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.study.definition import FigureSection
 from gradbed.experiments.study.report.facts import HtmlTable, plain_table
 from gradbed.experiments.study.report.reading import Run
-from gradbed.experiments.tables.formatting import column_words, engineering, path_words
+from gradbed.experiments.tables.metric import column_words, engineering, path_words
 from gradbed.topo.drawing import Position, is_ring, node_positions
 from gradbed.topo.graph import Direction, Topology
 

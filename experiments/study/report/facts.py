@@ -21,7 +21,7 @@ from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import clock_words
 from gradbed.experiments.study.definition import with_values
 from gradbed.experiments.study.report.reading import Run
-from gradbed.experiments.tables.formatting import engineering, value_words
+from gradbed.experiments.tables.metric import engineering, value_words
 from gradbed.experiments.validity.verdict import GRAVITY, LIMITS, ValidityReport, VerdictWord
 
 # ---- Tables for people as HTML has them ----

@@ -22,8 +22,7 @@ from gradbed.experiments.study.report import answers, drawings, facts
 from gradbed.experiments.study.report.facts import HtmlTable, file_groups, html_table
 from gradbed.experiments.study.report.reading import Run, read_run
 from gradbed.experiments.tables.files import replace_file
-from gradbed.experiments.tables.formatting import path_words, value_words
-from gradbed.experiments.tables.metric import metric_table
+from gradbed.experiments.tables.metric import metric_table, path_words, value_words
 
 if TYPE_CHECKING:
     import jinja2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import time
 import traceback
@@ -15,12 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from distributed import Nanny, Scheduler, Security, SpecCluster, Worker
+
 from gradbed.common.errors import UserError, unforeseen
 from gradbed.common.resources import LOCK, scratch_folder
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.experiments.results.run_folder import CAPTURES
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.study.running.version_check import VersionCheck
+from gradbed.experiments.study.running.digest import VersionCheck
 from gradbed.experiments.study.running.worker import BrokenTrial, Outcome, outcome_from_json, run_task_as_json
 from gradbed.experiments.systems import find_system
 from gradbed.topo.files import is_topology_file
@@ -221,7 +224,7 @@ def dask_client(address: str) -> Iterator[Any]:
     from distributed import Client
 
     if address == LOCAL:
-        from gradbed.experiments.study.running.local_cluster import local_cluster
+        from gradbed.experiments.study.running.distributed import local_cluster
 
         with scratch_folder("dask") as folder, local_cluster(folder) as cluster, Client(cluster) as client:
             yield client
@@ -232,3 +235,40 @@ def dask_client(address: str) -> Iterator[Any]:
         raise UserError(f"--scheduler: no Dask scheduler answers at {address} ({error})") from None
     with client:
         yield client
+
+
+# ---- A cluster on this machine ----
+
+
+class SchedulerWithoutPage(Scheduler):  # type: ignore[misc]
+    def start_http_server(self, *_arguments: Any, **_options: Any) -> None:
+        """Open no port."""
+
+
+class WorkerWithoutPage(Worker):  # type: ignore[misc]
+    def start_http_server(self, *_arguments: Any, **_options: Any) -> None:
+        """Open no port."""
+
+
+def local_cluster(folder: Path) -> SpecCluster:
+    """One worker for each processor that this process may use; a context manager. folder: for the workers' files."""
+    # As a new client of TLS: certificate and key are generated, and checked on both sides of each connection.
+    security = Security.temporary()
+    place = {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False}
+    worker = {
+        "cls": Nanny,
+        "options": {
+            **place,
+            "nthreads": 1,
+            "local_directory": str(folder),
+            "worker_class": WorkerWithoutPage,
+            "silence_logs": logging.WARNING,
+        },
+    }
+    return SpecCluster(
+        workers=dict.fromkeys(range(len(os.sched_getaffinity(0))), worker),
+        scheduler={"cls": SchedulerWithoutPage, "options": {**place, "port": 0}},
+        worker=worker,
+        security=security,
+        silence_logs=logging.WARNING,
+    )

@@ -13,10 +13,9 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from gradbed.experiments.configuration.faults import restarted_switches
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.conservation.counts import Counts, Tally
 from gradbed.experiments.phases import PhaseResult
-from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.metrics import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
 from gradbed.experiments.tables.files import Row
 from gradbed.formats.aggregation import Designation

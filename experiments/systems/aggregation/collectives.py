@@ -16,7 +16,7 @@ from gradbed.controller.core.service import ServiceConfig
 from gradbed.controller.systems.aggregation.service import AggregationJobRequest
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import StreamGroup, SwitchCollectives
-from gradbed.experiments.systems.aggregation.counts import CLASSES
+from gradbed.experiments.systems.aggregation.metrics import CLASSES
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, MAX_WORKERS, Designation, Flags
 from gradbed.formats.datagram import DATAGRAM_BYTES

@@ -10,7 +10,7 @@ from gradbed.experiments.prompt.job_commands import JobCommands
 from gradbed.experiments.prompt.network_commands import bar
 from gradbed.experiments.prompt.prompt import Prompt
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration
-from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.metrics import event_at
 from gradbed.experiments.systems.aggregation.phase import AggregationPhase
 from gradbed.experiments.systems.aggregation.trial import AggregationTrial
 from gradbed.topo.selectors import choose_hosts

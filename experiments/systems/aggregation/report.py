@@ -10,7 +10,7 @@ from gradbed.common.modules import COMMAND
 from gradbed.experiments.plotting.style import figure, save
 from gradbed.experiments.systems.aggregation.phase import IN_NETWORK, PARAMETER_SERVER
 from gradbed.experiments.tables.console import FittedTable
-from gradbed.experiments.tables.formatting import time_text
+from gradbed.experiments.tables.metric import time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,15 +10,22 @@ from gradbed.common.errors import UserError
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.systems.aggregation.service import AggregationJobRequest, AggregationSettings
 from gradbed.experiments.conservation.checks import uncounted_hosts
-from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines, rows
+from gradbed.experiments.conservation.counts import HostAccount, disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import FORWARD, Program, SwitchProgram
 from gradbed.experiments.setup import FabricProgram, NetworkSetup, TrialTask
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.aggregation.checks import SLOT_OWNER, wrong
 from gradbed.experiments.systems.aggregation.configuration import AggregationConfiguration, AggregationScriptWorkload
-from gradbed.experiments.systems.aggregation.counts import CLASSES, account, events_of
-from gradbed.experiments.systems.aggregation.metrics import job_rows, metrics, round_rows, summary_rows
+from gradbed.experiments.systems.aggregation.metrics import (
+    CLASSES,
+    account,
+    events_of,
+    job_rows,
+    metrics,
+    round_rows,
+    summary_rows,
+)
 from gradbed.experiments.systems.aggregation.phase import (
     IN_NETWORK,
     PARAMETER_SERVER,

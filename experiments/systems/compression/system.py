@@ -14,8 +14,7 @@ from gradbed.experiments.systems.compression import figures as _figures  # noqa:
 from gradbed.experiments.systems.compression.configuration import CompressionConfiguration, CompressionScriptWorkload
 from gradbed.experiments.systems.compression.metrics import METRICS
 from gradbed.experiments.systems.compression.trial import CompressionTrial
-from gradbed.experiments.tables.formatting import time_text
-from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.metric import Metric, time_text
 from gradbed.experiments.torch_scripts import check_script
 from gradbed.hosts.compressors.methods import compressor
 

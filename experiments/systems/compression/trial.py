@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradbed.controller.systems.compression.service import PROGRAM, CompressionSettings
 from gradbed.experiments.configuration.sections import SampleOrder
 from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
-from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
+from gradbed.experiments.conservation.counts import disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, TrialTask

@@ -11,8 +11,7 @@ from itertools import permutations, product
 from typing import Any
 
 from gradbed.experiments.configuration.faults import Fault, LinkChange, LinkFault, restarted_switches
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.conservation.counts import Counts, Tally
 from gradbed.experiments.systems.interconnect.links import (
     CHANNELS_OF_A_PORT,
     LinkLoad,

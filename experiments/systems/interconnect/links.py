@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from gradbed.experiments.conservation.counts import Counts, LinkBytes, LinkRows
-from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.conservation.counts import Counts, LinkBytes, LinkRows, Tally
 from gradbed.topo.graph import Direction, Topology
 from gradbed.topo.link import LinkModel
 from gradbed.topo.optical_electrical import (

@@ -18,7 +18,7 @@ from gradbed.experiments.systems.interconnect.metrics import METRICS
 from gradbed.experiments.systems.interconnect.trial import InterconnectTrial, build_topology, programs_of
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.traffic.agents import check_traffic
-from gradbed.experiments.traffic.phase import check_faults_of_traffic
+from gradbed.experiments.traffic.connections import check_faults_of_traffic
 from gradbed.hosts.traffic.sizes import longest_frame_bytes
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import MOST_CHANNELS

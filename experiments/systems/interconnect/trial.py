@@ -10,7 +10,7 @@ from gradbed.controller.systems.interconnect.service import HYBRID_PROGRAM, OPTI
 from gradbed.controller.systems.interconnect.service import Traffic as TrafficJob
 from gradbed.experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
 from gradbed.experiments.conservation.checks import host_accounts
-from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
+from gradbed.experiments.conservation.counts import disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program, SwitchProgram
 from gradbed.experiments.scale import Scale
@@ -37,7 +37,7 @@ from gradbed.experiments.traffic.checks import (
     mark_disagreements,
     too_fast,
 )
-from gradbed.experiments.traffic.phase import TrafficPhase
+from gradbed.experiments.traffic.connections import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.formats.datagram import ETHER_TYPE_IPV4
 from gradbed.formats.packet_class import PacketClass, ether_type

@@ -11,19 +11,20 @@ from collections.abc import Collection, Iterator, Mapping
 import networkx
 
 from gradbed.experiments.configuration.faults import restarted_switches
-from gradbed.experiments.conservation.host_links import Tally
+from gradbed.experiments.conservation.counts import Tally
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.ndn.configuration import ALL_REDUCE
-from gradbed.experiments.systems.ndn.counts import (
+from gradbed.experiments.systems.ndn.metrics import (
     DROP_REASONS,
+    ExchangeCost,
     departures,
     entering,
     hits,
     router_count,
     router_packets,
+    total_time_s,
     transmissions,
 )
-from gradbed.experiments.systems.ndn.metrics import ExchangeCost, total_time_s
 from gradbed.experiments.systems.ndn.phase import NdnPhase
 from gradbed.formats.ndn import HOP_LIMIT
 

@@ -11,7 +11,7 @@ from gradbed.experiments.phases import Phase
 from gradbed.experiments.prompt.job_commands import JobCommands
 from gradbed.experiments.prompt.prompt import Prompt
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
-from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.experiments.systems.ndn.metrics import DROP_REASONS
 from gradbed.experiments.systems.ndn.phase import NdnPhase, job_on
 
 JOB_OPTIONS = (

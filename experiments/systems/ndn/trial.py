@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gradbed.controller.core.service import NoSettings
 from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
-from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
+from gradbed.experiments.conservation.counts import disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.scale import Scale
@@ -25,8 +25,8 @@ from gradbed.experiments.systems.ndn.checks import (
     wrong_transmissions,
 )
 from gradbed.experiments.systems.ndn.configuration import NdnConfiguration
-from gradbed.experiments.systems.ndn.counts import CLASSES
 from gradbed.experiments.systems.ndn.metrics import (
+    CLASSES,
     SUBSCRIPTION_NAMES,
     drop_rows,
     metrics,

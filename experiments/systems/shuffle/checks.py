@@ -13,9 +13,8 @@ import networkx as nx
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.experiments.configuration.faults import Fault, LinkChange, touched_agents
 from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import disagreements as host_disagreements
-from gradbed.experiments.conservation.host_links import first_lines
+from gradbed.experiments.conservation.counts import Counts, first_lines
+from gradbed.experiments.conservation.counts import disagreements as host_disagreements
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.shuffle.metrics import (
     counted_loads,

@@ -18,7 +18,7 @@ from gradbed.formats.packet_class import PacketClass, bits_of, udp_datagram
 from gradbed.formats.shuffle import CODED, CODED_PORT, CodedFlags
 from gradbed.topo.graph import Direction, Topology, is_hop
 
-# ---- Classes of packets, which hosts, links and switches count apart ----
+# ---- Packet classes ----
 
 
 _KINDS = CodedFlags.REPAIR | CodedFlags.REQUEST

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gradbed.controller.systems.shuffle.messages import NewShuffle, ShuffleRequest
-from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance, parts
 from gradbed.controller.systems.shuffle.scheduling.queues import Timing
 from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees, bits_of, links_above
 from gradbed.experiments.configuration.sections import agent_config
-from gradbed.experiments.phases import Phase, Progress
+from gradbed.experiments.phases import Phase, PhaseResult, Progress
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
+from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration, TrainingSection
 from gradbed.formats.shuffle import frame_overhead_bytes
 from gradbed.hosts.agents.config import worker_addresses
+from gradbed.hosts.learning.dataset import SHAPES, Samples, load
+from gradbed.hosts.learning.model import NeuralNetwork
 from gradbed.hosts.systems.shuffle.config import (
     PlannedReception,
     PlannedTransmission,
@@ -29,7 +35,7 @@ from gradbed.hosts.systems.shuffle.config import (
     even_fragment_bytes,
     fragments_of,
 )
-from gradbed.hosts.systems.shuffle.samples import SampleSource
+from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, from_base64
 from gradbed.topo.graph import Topology, is_hop
 
 # ---- The shuffle and its agents ----
@@ -275,3 +281,82 @@ class ShufflePhase(Phase):
         stopped.
         """
         return max(self._shuffled_us.values()) - min(self._begun_us) if self._shuffled_us else 0
+
+
+# ---- Training on the shuffled samples ----
+
+
+Parts = Sequence[Sequence[int]]
+"""For each worker, the numbers of its samples."""
+
+
+def first_parts(
+    source: SampleSource, samples: int, workers: int, how: Literal["random", "sorted"], seed: int
+) -> list[list[int]]:
+    """Return the workers' samples before the first shuffle: random ones, or runs of the samples sorted by digit."""
+    if how == "random":
+        return parts(samples, workers, random.Random(f"first {seed}"))
+    order = list(range(samples))
+    if isinstance(source, DigitSamples):
+        order.sort(key=lambda number: int(source.sample(number)[-1]))
+    cuts = [samples * place // workers for place in range(workers + 1)]
+    return [sorted(order[low:high]) for low, high in pairwise(cuts)]
+
+
+def originals(source: SampleSource, numbers: Sequence[int]) -> NDArray[np.uint8]:
+    """Return samples as they are in the data set, shape (samples, bytes)."""
+    return np.stack([source.sample(number) for number in numbers])
+
+
+def held(job: ShuffleJob, found: PhaseResult) -> list[NDArray[np.uint8]]:
+    """Return for each worker the samples that it needs for the next epoch, as the bytes that it holds: (samples,
+    bytes).
+
+    It cannot train on samples that it does not hold.
+    """
+    parts = []
+    for index, needed in enumerate(job.instance.needed):
+        contents = found.agents.final.get((job.answer.job, job.agent_name(index)), {}).get("contents", {})
+        own = [from_base64(contents[str(number)]) for number in needed if str(number) in contents]
+        parts.append(np.stack(own) if own else np.zeros((0, 0), np.uint8))
+    return parts
+
+
+def _samples(table: NDArray[np.uint8]) -> Samples:
+    """Convert bytes to samples: 64 pixels from 0 to 16, and the digit."""
+    return Samples(table[:, :-1].astype(np.float32) / np.float32(16), table[:, -1].astype(np.int64))
+
+
+def accuracies(epochs: Sequence[Sequence[NDArray[np.uint8]]], section: TrainingSection, seed: int) -> list[float]:
+    """Return the test accuracy of the mean weights after each epoch on these samples of each worker."""
+    shape = SHAPES["digits"]
+    network = NeuralNetwork(shape.features, section.hidden_units, shape.classes)
+    weights = network.initial_weights(seed)
+    test = load("digits").test
+    course = []
+    for epoch, of_workers in enumerate(epochs):
+        trained = [
+            _epoch(network, weights, _samples(part), section, np.random.default_rng([seed, epoch, worker]))
+            for worker, part in enumerate(of_workers)
+            if len(part)
+        ]
+        weights = np.stack(trained or [weights]).mean(axis=0, dtype=np.float64).astype(np.float32)
+        course.append(float(network.accuracy(weights, test)))
+    return course
+
+
+def _epoch(
+    network: NeuralNetwork,
+    weights: NDArray[np.float32],
+    samples: Samples,
+    section: TrainingSection,
+    draw: np.random.Generator,
+) -> NDArray[np.float32]:
+    """Return a worker's weights after one pass over its samples."""
+    own = weights.copy()
+    order = draw.permutation(len(samples))
+    for start in range(0, len(order), section.batch_samples):
+        batch = order[start : start + section.batch_samples]
+        _, gradient = network.loss_and_gradient(own, Samples(samples.features[batch], samples.labels[batch]))
+        np.subtract(own, np.float32(section.learning_rate) * gradient, out=own)
+    return own

@@ -20,8 +20,7 @@ from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.shuffle.checks import planned_wait_failures
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
-from gradbed.experiments.systems.shuffle.phase import timing
-from gradbed.experiments.systems.shuffle.training import Parts, first_parts
+from gradbed.experiments.systems.shuffle.phase import Parts, first_parts, timing
 from gradbed.experiments.tables.metric import Value
 from gradbed.experiments.validity.verdict import ValidityReport
 from gradbed.hosts.systems.shuffle.samples import SampleSource

@@ -14,16 +14,15 @@ from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstan
 from gradbed.experiments.configuration.faults import stopped_agents
 from gradbed.experiments.configuration.sections import link_classes
 from gradbed.experiments.conservation.checks import host_accounts
-from gradbed.experiments.conservation.host_links import first_lines, rows
+from gradbed.experiments.conservation.counts import first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.systems.shuffle.checks import contradictions, failures
 from gradbed.experiments.systems.shuffle.configuration import ShuffleConfiguration
 from gradbed.experiments.systems.shuffle.metrics import CLASSES, counted_loads, load_metrics, repair_hops
-from gradbed.experiments.systems.shuffle.phase import AGENT, ShuffleJob, ShufflePhase
+from gradbed.experiments.systems.shuffle.phase import AGENT, ShuffleJob, ShufflePhase, accuracies, held, originals
 from gradbed.experiments.systems.shuffle.planning import below_bound, draw, means, planned_row, scheduler_timing
-from gradbed.experiments.systems.shuffle.training import accuracies, held, originals
 from gradbed.experiments.tables.metric import Value
 from gradbed.topo.graph import Switch
 

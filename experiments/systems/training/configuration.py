@@ -16,8 +16,10 @@ from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, CongestionCont
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule, algorithm_named
 from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
+from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
+from gradbed.hosts.systems.training.traces.transformer import TransformerTrace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 AUTO = "auto"
@@ -313,3 +315,16 @@ class TrainingConfiguration(TrialConfiguration):
             "marks": self.switches.k_max is not None,
         }
         return (*super().chance(), *(words for words, is_drawn in drawn.items() if is_drawn))
+
+
+# ---- New traces ----
+
+
+class NewTrace(TransformerModel):
+    """Make the execution traces (MLCommons Chakra) of a transformer on dp x tp x pp ranks: FOLDER/trace.RANK.et."""
+
+    def make(self, folder: Path) -> str:
+        trace = TransformerTrace(self)
+        write_trace(trace, folder)
+        nodes = sum(len(trace.nodes(rank)) for rank in range(trace.ranks))
+        return f"{folder}/: trace.0.et to trace.{trace.ranks - 1}.et, {nodes:,} nodes"

@@ -13,8 +13,7 @@ from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.figures import draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.experiments.tables.formatting import path_words
-from gradbed.experiments.tables.metric import confidence_interval
+from gradbed.experiments.tables.metric import confidence_interval, path_words
 
 # ---- Iterations ----
 #

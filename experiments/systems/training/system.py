@@ -57,7 +57,7 @@ class TrainingSystem(System[TrainingConfiguration]):
         },
     )
     tools = SystemTools(
-        makers={"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"},
+        makers={"trace": "gradbed.experiments.systems.training.configuration:NewTrace"},
         recorder="gradbed.hosts.systems.training.traces.recording:convert_recording",
     )
 

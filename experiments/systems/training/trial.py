@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from gradbed.controller.systems.training.service import PROGRAM, TrainingSettings
 from gradbed.experiments.conservation.checks import host_accounts, uncounted_hosts
-from gradbed.experiments.conservation.host_links import disagreements, first_lines, rows
+from gradbed.experiments.conservation.counts import disagreements, first_lines, rows
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program, SwitchProgram
 from gradbed.experiments.runtimes.agents import KERNEL_NIC
@@ -21,7 +24,6 @@ from gradbed.experiments.systems.training.metrics import (
     node_rows,
     rank_rows,
 )
-from gradbed.experiments.systems.training.perfetto import write_timeline
 from gradbed.experiments.systems.training.phase import AGENT, TrainingPhase
 from gradbed.experiments.systems.training.placement import place_ranks, switched_groups
 from gradbed.formats.datagram import DATAGRAM_BYTES
@@ -127,3 +129,45 @@ class TrainingTrial(Trial[TrainingConfiguration]):
                 *first_lines(disagreements(accounts)),
             ],
         )
+
+
+# ---- Timeline ----
+
+
+FILE = "timeline.perfetto.json"
+
+
+def trace_events(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the trace events of rows of the table "nodes"."""
+    named = set()
+    for row in rows:
+        computes = row["kind"] in ("compute", "memory")
+        thread = 2 * row["rank"] + (not computes)
+        if (row["job"], thread) not in named:
+            named.add((row["job"], thread))
+            what = "computation" if computes else "communication"
+            yield {
+                "ph": "M",
+                "name": "thread_name",
+                "pid": row["job"],
+                "tid": thread,
+                "args": {"name": f"rank {row['rank']} {what}"},
+            }
+        yield {
+            "ph": "X",
+            "name": row["name"],
+            "cat": row["kind"],
+            "pid": row["job"],
+            "tid": thread,
+            "ts": 1e6 * row["begin_s"],
+            "dur": 1e6 * (row["end_s"] - row["begin_s"]),
+            "args": {"node": row["node"], "size_bytes": row["size_bytes"], "iteration": row["iteration"]},
+        }
+
+
+def write_timeline(rows: Iterable[dict[str, Any]], folder: Path) -> None:
+    """Write the timeline into the folder; no file where no rank reported its nodes."""
+    events = list(trace_events(rows))
+    if events:
+        text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
+        (folder / FILE).write_text(text, encoding="utf-8")

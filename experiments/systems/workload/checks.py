@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradbed.common.errors import UserError, suggestion
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import HostAccount, disagreements, first_lines
+from gradbed.experiments.conservation.counts import Counts, HostAccount, disagreements, first_lines
 from gradbed.experiments.traffic.checks import mark_disagreements
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.topo.graph import Topology

@@ -16,9 +16,8 @@ from gradbed.experiments.systems.workload.metrics import METRICS
 from gradbed.experiments.systems.workload.report import closing
 from gradbed.experiments.systems.workload.trial import WorkloadTrial, background_of, network_of, traffic_of
 from gradbed.experiments.tables.metric import Metric, metric_table
-from gradbed.experiments.traffic.connections import check_transport
+from gradbed.experiments.traffic.connections import check_faults_of_traffic, check_transport
 from gradbed.experiments.traffic.packet_options import packet_choice
-from gradbed.experiments.traffic.phase import check_faults_of_traffic
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from gradbed.common.errors import UserError
 from gradbed.controller.entries.planner import Traffic as TrafficJob
 from gradbed.experiments.configuration.faults import touched_agents
 from gradbed.experiments.conservation.checks import host_accounts
-from gradbed.experiments.conservation.host_links import HostAccount, first_lines, rows
+from gradbed.experiments.conservation.counts import HostAccount, first_lines, rows
 from gradbed.experiments.custom_program import custom_network
 from gradbed.experiments.phases import PhaseResult, Trial, TrialResult
 from gradbed.experiments.programs import Program
@@ -46,9 +46,14 @@ from gradbed.experiments.traffic.checks import (
     too_much,
 )
 from gradbed.experiments.traffic.connections import MODULE as CONNECTIONS
-from gradbed.experiments.traffic.connections import ConnectionResults, ConnectionTraffic, lost_lines, plan_connections
+from gradbed.experiments.traffic.connections import (
+    ConnectionResults,
+    ConnectionTraffic,
+    TrafficPhase,
+    lost_lines,
+    plan_connections,
+)
 from gradbed.experiments.traffic.packet_options import Template, packet_choice
-from gradbed.experiments.traffic.phase import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.traffic.replay import Replay, read_capture

@@ -20,7 +20,7 @@ from gradbed.experiments.phases import Progress, TrialResult
 from gradbed.experiments.runtimes.real import RealRuntime
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
-from gradbed.experiments.systems.aggregation.counts import event_at
+from gradbed.experiments.systems.aggregation.metrics import event_at
 from gradbed.experiments.systems.aggregation.system import AggregationSystem
 from tests.emulation.programs import eventually
 from tests.emulation.sandboxed import in_sandbox

@@ -21,7 +21,7 @@ from gradbed.controller.systems.aggregation.job_plan import (
     aggregation_role,
     designated_route,
 )
-from gradbed.experiments.systems.aggregation.counts import EVENT_JOBS, event_at
+from gradbed.experiments.systems.aggregation.metrics import EVENT_JOBS, event_at
 from gradbed.formats.aggregation import GRADIENT_PORT, Flags, SlotPolicy
 from gradbed.formats.datagram import CE, ECN_MASK, ECT_0
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame

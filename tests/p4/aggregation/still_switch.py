@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from gradbed.experiments.programs import P4_SOURCES
-from gradbed.experiments.systems.aggregation.counts import EVENT_CELLS, EVENTS
+from gradbed.experiments.systems.aggregation.metrics import EVENT_CELLS, EVENTS
 from gradbed.hosts.protocols.frames import as_bytes
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.switch.codegen import BuiltProgram, build_program

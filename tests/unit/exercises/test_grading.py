@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.experiments.exercises.checks import Grade, grade, submissions
 from gradbed.experiments.exercises.exercise import exercises
-from gradbed.experiments.exercises.grading import Grade, grade, submissions
 from gradbed.switch.stf import isolated
 from tests.conftest import GradbedHere
 from tests.waiting import wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from gradbed.experiments.systems.aggregation.counts import EVENTS
+from gradbed.experiments.systems.aggregation.metrics import EVENTS
 
 ROUNDS, WORKERS = 4, 8
 

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments import calibration, calibration_run
-from gradbed.experiments.calibration import (
+from gradbed.experiments.results.run_folder import TrialRecord
+from gradbed.experiments.scale import Scale
+from gradbed.experiments.study import calibration
+from gradbed.experiments.study import calibration as calibration_run
+from gradbed.experiments.study.calibration import (
     RATES_MBPS,
     SAFETY,
     UNCALIBRATED_FACTOR,
     find_factor,
     load_calibration,
+    measure_at,
     study_scale,
 )
-from gradbed.experiments.calibration_run import measure_at
-from gradbed.experiments.results.run_folder import TrialRecord
-from gradbed.experiments.scale import Scale
 from gradbed.experiments.validity.verdict import ValidityMeasures, ValidityReport, VerdictWord
 
 DEGRADED = ValidityReport(verdict="degraded", reasons=("made so",))

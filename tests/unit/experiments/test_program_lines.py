@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gradbed.experiments.custom_program import custom_network
-from gradbed.experiments.program_lines import programs_line, unused_programs_line
+from gradbed.experiments.system import programs_line, unused_programs_line
 from gradbed.experiments.systems import find_system
 from gradbed.topo.files import topology_file
 from tests.conftest import GradbedHere

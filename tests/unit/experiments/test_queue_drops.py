@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gradbed.experiments.configuration.faults import LinkChange
 from gradbed.experiments.configuration.sections import LinkOverride
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import LinkEffect, Tally
+from gradbed.experiments.conservation.counts import Counts, LinkEffect, Tally
 from gradbed.experiments.engine.trial import queue_drops
 from gradbed.topo.link import LinkModel
 from gradbed.topo.registry import parse_topology

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments import torch_recording
+from gradbed.experiments import torch_scripts as torch_recording
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.execution import Kind
 from gradbed.hosts.systems.training.traces.opening import open_trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.experiments.tables.formatting import engineering
+from gradbed.experiments.tables.metric import engineering
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from gradbed.experiments.study.command import run_system
 from gradbed.experiments.study.report.drawings import LEVEL_WORDS, level
 from gradbed.experiments.study.report.page import write_report
 from gradbed.experiments.study.running.executors import RunOptions
-from gradbed.experiments.tables.formatting import engineering
+from gradbed.experiments.tables.metric import engineering
 from tests.unit.report.html_page import HtmlPage
 from tests.unit.workload.runs import configuration
 

@@ -18,7 +18,7 @@ from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.experiments.phases import TrialResult
 from gradbed.experiments.runtimes.agents import AgentSpec
-from gradbed.experiments.systems.shuffle import training
+from gradbed.experiments.systems.shuffle import phase as training
 from gradbed.experiments.systems.shuffle.phase import ShuffleJob, ShufflePhase
 from gradbed.experiments.systems.shuffle.trial import ShuffleTrial
 from gradbed.hosts.learning.dataset import Samples

@@ -10,8 +10,7 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.agents import pair_rates, shares
-from gradbed.experiments.traffic.configuration import TrafficSection
-from gradbed.experiments.traffic.patterns import demands, pods, read_matrix
+from gradbed.experiments.traffic.configuration import TrafficSection, demands, pods, read_matrix
 from gradbed.topo.generators import fat_tree, leaf_spine, star
 from gradbed.topo.link import LinkModel
 

@@ -12,8 +12,8 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.systems.training.configuration import RanksSection
-from gradbed.experiments.systems.training.perfetto import FILE
 from gradbed.experiments.systems.training.placement import place_ranks
+from gradbed.experiments.systems.training.trial import FILE
 from gradbed.topo.registry import parse_topology
 from tests.unit.training.runs import CONTENTS, number, run
 

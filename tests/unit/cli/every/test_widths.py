@@ -12,9 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from gradbed.cli.main import INTRODUCTION, app
-from gradbed.experiments import calibration_run
-from gradbed.experiments.calibration import CalibrationRun
+from gradbed.experiments.study import calibration as calibration_run
 from gradbed.experiments.study import make_figures
+from gradbed.experiments.study.calibration import CalibrationRun
 from gradbed.experiments.study.running import runner
 from tests.conftest import GradbedHere, ToolHere
 from tests.unit.experiments.study.coin import in_this_process

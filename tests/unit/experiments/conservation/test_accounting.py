@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gradbed.experiments.conservation.host_links import HostAccount, LinkEffect, Tally, disagreements, rows
+from gradbed.experiments.conservation.counts import HostAccount, LinkEffect, Tally, disagreements, rows
 
 FRAME = 1066
 

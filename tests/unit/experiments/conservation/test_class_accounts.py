@@ -19,10 +19,10 @@ from gradbed.emulation.backend import VirtualBackend
 from gradbed.emulation.statistics import ClassCounts
 from gradbed.experiments.engine import trial
 from gradbed.experiments.phases import TrialResult
-from gradbed.experiments.systems.aggregation.counts import CLASSES as AGGREGATION
+from gradbed.experiments.systems.aggregation.metrics import CLASSES as AGGREGATION
 from gradbed.experiments.systems.compression.trial import CLASSES as COMPRESSION
 from gradbed.experiments.systems.interconnect.trial import CLASSES as INTERCONNECT
-from gradbed.experiments.systems.ndn.counts import CLASSES as NDN
+from gradbed.experiments.systems.ndn.metrics import CLASSES as NDN
 from gradbed.experiments.systems.shuffle.metrics import CLASSES as SHUFFLE
 from gradbed.experiments.systems.training.trial import CLASSES as TRAINING
 from gradbed.formats.packet_class import BY_PROTOCOL, OTHER, PacketClass

@@ -9,10 +9,9 @@ import pytest
 
 from gradbed.emulation.statistics import ClassCounts, DirectionStatistics
 from gradbed.experiments.conservation.checks import pause_disagreements
-from gradbed.experiments.conservation.counts import Counts
-from gradbed.experiments.conservation.host_links import LinkEffect, Pauses, Tally
+from gradbed.experiments.conservation.counts import Counts, LinkEffect, Pauses, Tally
 from gradbed.experiments.programs import P4_SOURCES
-from gradbed.experiments.systems.aggregation.counts import (
+from gradbed.experiments.systems.aggregation.metrics import (
     EVENT_CELLS,
     EVENT_JOBS,
     EVENTS,

@@ -8,7 +8,7 @@ from math import dist
 
 import pytest
 
-from gradbed.experiments.live.shown import Place, places
+from gradbed.experiments.live.recording import Place, places
 from gradbed.topo.registry import parse_topology
 
 

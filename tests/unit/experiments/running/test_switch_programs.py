@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.experiments.study.switch_programs import check_switch_programs, suited_to_bmv2
+from gradbed.experiments.study.loading import check_switch_programs, suited_to_bmv2
 from gradbed.experiments.systems import find_system, systems
 
 

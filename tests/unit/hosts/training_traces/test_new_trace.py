@@ -16,7 +16,7 @@ from gradbed.hosts.systems.training.traces.transformer_model import TransformerM
 
 @pytest.fixture(autouse=True)
 def a_maker(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = {"trace": "gradbed.experiments.systems.training.new_trace:NewTrace"}
+    made = {"trace": "gradbed.experiments.systems.training.configuration:NewTrace"}
     monkeypatch.setattr(new_commands, "makers", lambda: made)
 
 

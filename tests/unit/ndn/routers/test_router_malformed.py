@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradbed.controller.rest.interface import create_app
 from gradbed.controller.rest.server import RestServer, listening_socket
-from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.experiments.systems.ndn.metrics import DROP_REASONS
 from gradbed.formats.tlv import GENERIC, HOP_LIMIT, INTEREST, NAME, NONCE, number, tlv
 from tests.examples import examples
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops, gradient_frame, interest, name, ports

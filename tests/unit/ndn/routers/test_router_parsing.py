@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from gradbed.experiments.systems.ndn.counts import DROP_REASONS
+from gradbed.experiments.systems.ndn.metrics import DROP_REASONS
 from tests.unit.ndn.routers.one_router import ETHERNET, OneRouter, drops
 
 MALFORMED = frozenset((*DROP_REASONS[: DROP_REASONS.index("no_route")], "link_header"))
