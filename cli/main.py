@@ -28,11 +28,12 @@ INTRODUCTION = """Packet-level runtime for the networks of distributed machine l
 
 To begin with:
 
-  sudo ./gradbed demo                train over a network whose switches sum the gradients: a table and a figure
-  ./gradbed demo ndn                 the same of the other systems, without root; ./gradbed demo --help names them
-  ./gradbed p4 compile PROGRAM.p4    a P4_16 program to BMv2 JSON and P4Info; p4 trace says what becomes of a packet
-  sudo ./gradbed up                  a network to look around in
-  sudo ./gradbed run aggregation     an experiment of your own; its options: ./gradbed run aggregation --help
+  ./gradbed demo                     train over switches that sum gradients, in simulated time: a table and a figure
+  sudo ./gradbed demo --clock real   the same in Mininet, in real time
+  ./gradbed demo ndn                 the demo of another system; ./gradbed demo --help lists them
+  ./gradbed run ndn --peers 8        an experiment of your own; its options: ./gradbed run ndn --help
+  ./gradbed p4 compile PROGRAM.p4    compile a P4_16 program to BMv2 JSON and P4Info; p4 trace follows a packet
+  sudo ./gradbed up                  an interactive network with Mininet's prompt
 
 All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-completion
 """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from gradbed.cli import options
-from gradbed.common.modules import COMMAND
 
 # ---- Demo ----
 #
@@ -24,8 +21,8 @@ def demo(
     clock: Annotated[
         Literal["real", "virtual"] | None,
         typer.Option(
-            help="real: Mininet, as root; virtual: one process, any user.",
-            show_default="the demo's own, for root",
+            help="Clock: virtual (simulated time, any user) or real (Mininet, needs root).",
+            show_default="virtual",
         ),
     ] = None,
     output: options.Output = Path("results"),
@@ -35,17 +32,11 @@ def demo(
 ) -> int:
     """Run a system with and without its idea: a table, a figure, and what they mean."""
     from gradbed.cli.layers import need_debian
-    from gradbed.experiments.study.demo import load_demo, run_demo
+    from gradbed.experiments.study.demo import run_demo
     from gradbed.experiments.study.running.executors import RunOptions
     from gradbed.experiments.systems import DEFAULT_SYSTEM
 
     name = DEFAULT_SYSTEM if system is None else system
-    study, _ = load_demo(name, clock)
-    if not study.needs_network and clock is None and system is None and os.geteuid() != 0:
-        print(
-            f"gradbed: on the virtual clock, without root; sudo {COMMAND} demo is in Mininet",
-            file=sys.stderr,
-        )
     with options.observed(live, live_paused) as observer:
         of_run = RunOptions(output, pcap=options.captured(pcap), observer=observer, prepare_network=need_debian)
         return run_demo(name, of_run, clock)

@@ -181,8 +181,8 @@ class RealTimeSection(Section):
 
 class DemoSection(Section):
     """What `gradbed demo` says beside the results. idea: what the system is about, for newcomers. says: by metric,
-    the beginning of a sentence that its values end. next: commands to go on with, and what they show. beside: of a
-    demo on the real clock, with what changes it is repeated on the virtual one, by dotted path; none: it is not."""
+    the beginning of a sentence that its values end. next: commands to go on with, and what they show. beside: values
+    by dotted path with which a demo on the real clock is repeated on the virtual one; empty: it is not repeated."""
 
     idea: str
     says: dict[str, str] = Field(default_factory=dict)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,12 +47,13 @@ def demo_file(system: str) -> Path:
 
 
 def load_demo(system: str, clock: str | None = None) -> tuple[Study, DemoSection]:
-    """clock: instead of that of its file, which is the virtual one for who is not root. On the real clock with the
-    repetition that the file asks for."""
+    """Load the demo of a system.
+
+    Args:
+        clock: instead of that of its file. On the real clock, what the file has beside it is added.
+    """
     path = demo_file(system)
     study = load_study(path, clock=clock)
-    if clock is None and study.needs_network and os.geteuid() != 0:
-        study = load_study(path, clock="virtual")
     demo = study.head.demo
     if demo is None:
         raise UserError(f"{path}: a demo has a section demo")

@@ -187,10 +187,11 @@ def speed(of_job: Sequence[Row]) -> str:
 
 def beside(repeated: Sequence[Row], clock: str) -> str:
     """Return a line with the round times of the same trial on the other clock."""
-    name = "virtual clock, simulated time" if clock == "virtual" else "in real time"
+    rounds = repeated[0]["rounds"]
+    name = f"{'simulated' if clock == 'virtual' else 'real'} time ({rounds} round{'s' if rounds != 1 else ''})"
     times = ", ".join(f"{row['phase']} {time_text(row['median_round_time_s'])}" for row in repeated)
     compared = {PARAMETER_SERVER, IN_NETWORK} <= {row["phase"] for row in repeated}
-    return f"the same ({name}): {times}{f': {speed(repeated)}' if compared else ''}"
+    return f"same experiment in {name}: {times}{f': {speed(repeated)}' if compared else ''}"
 
 
 def script_lines(summary: Sequence[Row], rounds: Sequence[Row]) -> list[str]:

@@ -24,9 +24,10 @@ OWN = [name for name, place in SYSTEMS.items() if place.startswith("gradbed.expe
 """Tests may have added others."""
 
 
+@pytest.mark.parametrize("user", [0, 1000])
 @pytest.mark.parametrize("system", OWN)
-def test_every_system_has_one_for_any_user(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
+def test_every_system_has_one_for_any_user(system: str, user: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
     study, demo = load_demo(system)
     assert not study.needs_network
     assert study.head.name == f"{system}_demo"
@@ -37,16 +38,14 @@ def test_every_system_has_one_for_any_user(system: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("system", OWN)
 def test_what_to_try_next_are_commands(system: str) -> None:
     for line in load_demo(system, "virtual")[1].next:
-        name, _, rest = line.partition(" ")
+        name, _, rest = line.removeprefix("sudo ").partition(" ")
         assert name == "gradbed"
         check(rest)
 
 
-def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    study, _ = load_demo("aggregation")
+def test_on_the_real_clock_aggregation_is_repeated_in_simulated_time() -> None:
+    study, _ = load_demo("aggregation", "real")
+    assert {trial.configuration.workload.rounds for trial in study.trials} == {30}  # type: ignore[attr-defined]
     assert [(trial.configuration.clock, trial.other_clock) for trial in study.trials] == [
         ("real", False),
         ("virtual", True),
@@ -59,8 +58,7 @@ def test_for_root_aggregation_is_in_mininet_and_beside_it_on_the_virtual_clock(
 def test_one_trial_and_what_stands_beside_it_have_a_report_once_there_is_a_result(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_swept: bool, told: list[str]
 ) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    study, _ = load_demo("aggregation")
+    study, _ = load_demo("aggregation", "real")
     found: list[str] = []
 
     def run(study: object, scale: object, options: object, tables_were_written: Any) -> None:
@@ -107,6 +105,18 @@ def test_a_network_without_root_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     study = load_demo("aggregation", "real")[0]
     with pytest.raises(UserError, match=r"^networks in Mininet need root: run with sudo, or with --clock virtual$"):
         command.check_machine(study)
+
+
+@pytest.mark.thorough
+def test_least_loaded_balancing_shortens_the_all_reduce_of_the_demo(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_demo("training", RunOptions(tmp_path, jobs=1)) == 0
+    (folder,) = (path for path in (tmp_path / "training_demo").iterdir() if not path.is_symlink())
+    ecmp, least_loaded = rows(folder / "trials.csv")
+    assert float(least_loaded["collective_time_s"]) < 0.7 * float(ecmp["collective_time_s"])
+    assert float(least_loaded["retransmissions"]) == 0
+    assert "% less" in capsys.readouterr().out
 
 
 def test_a_demo_prints_a_table_its_meaning_a_figure_and_what_is_next(
