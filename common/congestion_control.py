@@ -1,7 +1,7 @@
 """Congestion controls of other packages: windows in packets that acknowledgements and losses move.
 
-Senders in Python call a control directly. Those in C, which are aggregation's workers and the queue pairs of
-NICs, call it through `WindowCallbacks`: once for each acknowledged packet, some microseconds each.
+Senders are in C, those of hosts as the queue pairs of NICs. They call a control through `WindowCallbacks`: once for
+each acknowledged packet, some microseconds each.
 """
 
 from __future__ import annotations

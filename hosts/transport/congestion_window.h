@@ -1,12 +1,26 @@
-/* How many fragments a worker may have unacknowledged, as congestion_window.py says it; tests hold the two
- * against each other. */
+/* How many fragments or packets a sender may have unacknowledged: TCP's slow start, additive increase, multiplicative
+ * decrease.
+ *
+ * What TCP counts in segments is counted in fragments here (RFC 5681, section 3.1): in slow start each ACK opens the window
+ * by one fragment, later a window's worth of ACKs does. An ACK that is marked (ECN, RFC 3168, section 6.1.2) or a loss
+ * halves it, at most once per round trip: only transmissions that were made after the last decrease count. Time and packets
+ * are the caller's; transmissions are numbered in the order in which they were made.
+ */
 #ifndef GRADBED_CONGESTION_WINDOW_H
 #define GRADBED_CONGESTION_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GB_INITIAL_FRAGMENTS = 10, GB_LEAST_FRAGMENTS = 4, GB_LEAST_AFTER_LOSS_FRAGMENTS = 8 };
+enum {
+    GB_INITIAL_FRAGMENTS = 10,          /* RFC 6928, section 2 */
+    /* A loss is found without a timer once three later fragments are acknowledged (RFC 5681): fewer would leave it to
+     * timers, which take a hundred times as long as a round trip. */
+    GB_LEAST_FRAGMENTS = 4,
+    /* Losses alone close the window no further. Links that lose packets at random hit most fragments of many workers; small
+     * windows then drive the workers apart, and timers grow with the wait for each other. */
+    GB_LEAST_AFTER_LOSS_FRAGMENTS = 8,
+};
 
 struct gb_congestion_window {
     double size, threshold;
@@ -20,6 +34,7 @@ struct gb_congestion_window {
     uint64_t (*control_lost)(uint64_t order, uint64_t next_order);
 };
 
+/* adapts: false: the window is always the maximum. heeds_losses: false: marks alone close it. */
 static inline void window_open(struct gb_congestion_window *window, int64_t maximum, bool adapts, bool heeds_losses) {
     int64_t initial = adapts && maximum > GB_INITIAL_FRAGMENTS ? GB_INITIAL_FRAGMENTS : maximum;
     *window = (struct gb_congestion_window){
@@ -54,6 +69,8 @@ static inline void window_decrease(struct gb_congestion_window *window, int64_t 
     window->decreases++;
 }
 
+/* An ACK to the transmission with place `order`. limiting: fragments wait for the window to open. If none do, ACKs do not
+ * show that the network carries more (RFC 7661). */
 static inline void window_acknowledged(struct gb_congestion_window *window, int64_t order, int64_t next_order,
                                        bool marked, bool limiting) {
     window->acks++;

@@ -1,4 +1,4 @@
-/* When to give a fragment up for lost, as retransmission_timeout.py says it; tests hold the two against each other. */
+/* When a sender gives a packet up for lost, as retransmission_timeout.py says it; tests hold the two against each other. */
 #ifndef GRADBED_RETRANSMISSION_TIMEOUT_H
 #define GRADBED_RETRANSMISSION_TIMEOUT_H
 
@@ -40,7 +40,10 @@ static inline int64_t backed_off_us(int64_t base_us, int64_t timeouts) {
     return longer_us < GB_MAX_BACKED_OFF_US ? longer_us : GB_MAX_BACKED_OFF_US;
 }
 
-/* A timer that has run out before, and ran so long, as `randomised_us` of retransmission_timeout.py says it. */
+/* A timer that has run out before becomes up to half longer, so that senders leave step (RFC 5740, 5.2). Without jitter,
+ * timers that were set in one nanosecond run out in one, and a queue shorter than their packets keeps the same of them each
+ * time. seed: of the sender (sender_seed), 0: no delay. number: of the packet. timeouts: how often the timer has run out.
+ * What mixes them is the output function of SplitMix64 (Steele, Lea and Flood 2014). */
 static inline int64_t randomised_us(int64_t length_us, uint64_t seed, uint64_t number, uint64_t timeouts) {
     if (!seed || !timeouts)
         return length_us;

@@ -1,4 +1,7 @@
-"""When to give a fragment up for lost: RFC 6298's estimator, with the backoff of thin streams."""
+"""When to give a packet up for lost: RFC 6298's estimator, with the backoff of thin streams.
+
+NDN's nodes use it. Senders have the same in C (retransmission_timeout.h); tests hold the two against each other.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ MAX_BACKED_OFF_US = 250_000
 """Doubling ends here, unless the timeout itself is longer. RFC 6298 allows a minute: here round trips take
 milliseconds, and who is asked for 30 s before it is given up is to be asked often enough. Where each link loses 20 %,
 one of six questions over four links is answered: 30 of them all fail once in 300 times, 120 never."""
-_WORD, _GOLDEN, _STEP = (1 << 64) - 1, 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
+_WORD = (1 << 64) - 1
 
 
 class RetransmissionTimeout:
@@ -49,22 +52,10 @@ def backed_off_us(base_us: int, timeouts: int) -> int:
 
 def sender_seed(seed: int, worker: int) -> int:
     """Seed of a sender's random delays, another for each worker; never 0. seed: of the run."""
-    return _mixed((seed << 20) + worker + 1) or 1
+    return mixed((seed << 20) + worker + 1) or 1
 
 
-def randomised_us(length_us: int, seed: int, number: int, timeouts: int) -> int:
-    """A timer that has run out before becomes up to half longer, so that senders leave step (RFC 5740, 5.2).
-
-    Without jitter, timers that were set in one nanosecond run out in one, and a queue shorter than their packets
-    keeps the same of them each time. seed: of the sender, 0: no delay. number: of the packet. timeouts: how often the
-    timer has run out.
-    """
-    if not seed or not timeouts:
-        return length_us
-    return length_us + length_us * (_mixed(seed + number * _GOLDEN + timeouts * _STEP) >> 54) // 2048
-
-
-def _mixed(value: int) -> int:
+def mixed(value: int) -> int:
     """SplitMix64's output function (Steele, Lea and Flood 2014)."""
     value &= _WORD
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _WORD

@@ -30,7 +30,7 @@ int64_t gb_worker_fast_path(struct gb_worker *worker, const uint8_t *frames, uin
         return GB_NO_MEMORY;
     gb_count_classes(worker->words, worker->word_count, worker->received_classes, frames, stride, lengths,
                      (uint64_t)count);
-    if (worker->sender->next == worker->sender->count && !worker->sender->unacknowledged)
+    if (worker->sender->next == worker->sender->count && !worker->sender->outstanding.count)
         return GB_ALL_THERE;
     send_due(worker, now_us);
     return gb_sender_deadline_us(worker->sender);

@@ -9,15 +9,14 @@ from pathlib import Path
 from gradbed.common.c_headers import CHeaders
 from gradbed.common.c_library import shared_library
 from gradbed.hosts.agents.frames.library import FRAMES_HEADERS, FRAMES_SOURCE
+from gradbed.hosts.transport.library import TRANSPORT_FOLDER, TRANSPORT_HEADERS
 
 _HERE = Path(__file__).resolve().parent
-_HOSTS = _HERE.parents[2]
 
 
 HEADERS = CHeaders(
-    *(_HERE / name for name in ("sender.h", "packing.h", "fast_path.h")),
-    *(_HOSTS / "transport" / name for name in ("congestion_window.h", "retransmission_timeout.h", "round_trips.h")),
-    uses=(FRAMES_HEADERS,),
+    *(_HERE / name for name in ("sender.h", "packing.h", "fast_path.h", "round_trips.h")),
+    uses=(FRAMES_HEADERS, TRANSPORT_HEADERS),
 )
 
 
@@ -29,11 +28,6 @@ class TransmissionStruct(ctypes.Structure):
 @HEADERS.declare("gb_sender_statistics")
 class StatisticsStruct(ctypes.Structure):
     """The counts of a sender."""
-
-
-@HEADERS.declare("gb_congestion_window")
-class WindowStruct(ctypes.Structure):
-    """A congestion window."""
 
 
 @HEADERS.declare("gb_sender")
@@ -63,7 +57,7 @@ def sender_library() -> ctypes.CDLL:
     path = shared_library(
         "gradbed-aggregation-sender",
         [*sorted(_HERE.glob("*.c")), FRAMES_SOURCE],
-        include_dirs=(_HERE, _HOSTS / "transport", FRAMES_SOURCE.parent),
+        include_dirs=(_HERE, TRANSPORT_FOLDER, FRAMES_SOURCE.parent),
         # A product and a sum are rounded apart, as in Python, whatever the processor can do at once.
         extra_flags=("-ffp-contract=off",),
     )

@@ -6,57 +6,21 @@
 
 /* ---- What waits ---- */
 
-static struct gb_waiting *queue_of(struct gb_sender *sender, const struct gb_fragment *fragment) {
-    return fragment->queue == GB_SENT_ONCE ? &sender->once : &sender->again;
+static struct gb_fragment *fragment_of(struct gb_outstanding_packet *packet) {
+    return (struct gb_fragment *)((char *)packet - offsetof(struct gb_fragment, packet));
 }
 
-static void append(struct gb_sender *sender, int32_t index, enum gb_queue queue) {
-    struct gb_fragment *fragment = &sender->fragments[index];
-    fragment->queue = (uint8_t)queue;
-    struct gb_waiting *waiting = queue_of(sender, fragment);
-    fragment->before = waiting->last;
-    fragment->after = -1;
-    if (waiting->last < 0)
-        waiting->first = index;
-    else
-        sender->fragments[waiting->last].after = index;
-    waiting->last = index;
-    waiting->count++;
-    sender->unacknowledged++;
-}
-
-/* Takes it out of all that waits. */
-static void forget(struct gb_sender *sender, int32_t index) {
-    struct gb_fragment *fragment = &sender->fragments[index];
-    sender->marked -= fragment->marked;
-    fragment->marked = fragment->requested = false;
-    if (fragment->queue == GB_NOT_WAITING)
-        return;
-    struct gb_waiting *waiting = queue_of(sender, fragment);
-    if (fragment->before < 0)
-        waiting->first = fragment->after;
-    else
-        sender->fragments[fragment->before].after = fragment->after;
-    if (fragment->after < 0)
-        waiting->last = fragment->before;
-    else
-        sender->fragments[fragment->after].before = fragment->before;
-    waiting->count--;
-    sender->unacknowledged--;
-    fragment->queue = GB_NOT_WAITING;
-}
-
-static void mark(struct gb_sender *sender, struct gb_fragment *fragment) {
-    sender->marked += !fragment->marked;
-    fragment->marked = true;
+static int32_t index_of(const struct gb_sender *sender, struct gb_outstanding_packet *packet) {
+    return (int32_t)(fragment_of(packet) - sender->fragments);
 }
 
 /* The first that waits; -1: none does. What was sent once is in the order of fragments. */
 static int32_t oldest(const struct gb_sender *sender) {
-    int32_t least = sender->once.first;
-    for (int32_t i = sender->again.first; i >= 0; i = sender->fragments[i].after)
-        if (least < 0 || i < least)
-            least = i;
+    struct gb_outstanding_packet *once = sender->outstanding.once.first;
+    int32_t least = once ? index_of(sender, once) : -1;
+    for (struct gb_outstanding_packet *each = sender->outstanding.again.first; each; each = each->after)
+        if (least < 0 || index_of(sender, each) < least)
+            least = index_of(sender, each);
     return least;
 }
 
@@ -79,7 +43,6 @@ struct gb_sender *gb_sender_create(int64_t window_fragments, int64_t min_timeout
     sender->retries = retries;
     sender->seed = seed;
     sender->path_count = path_count;
-    sender->once = sender->again = (struct gb_waiting){.first = -1, .last = -1};
     sender->paths = malloc((size_t)path_count * sizeof *sender->paths);
     /* As nothing is sent twice at a time, no more than the window. */
     sender->transmissions = malloc((size_t)window_fragments * sizeof *sender->transmissions);
@@ -127,10 +90,10 @@ int gb_sender_begin(struct gb_sender *sender, uint32_t first_number, int64_t cou
 
 /* How many fragments may be sent now that have not been sent before. */
 static int64_t sendable(const struct gb_sender *sender) {
-    int64_t waiting = sender->unacknowledged;
+    int64_t waiting = sender->outstanding.count;
     /* What is under repair mostly waits for some other worker's packet, not for one of ours on its way (the pipe of
      * RFC 6675): a window that losses have made small goes on. A probe repairs nothing. */
-    int64_t flying = sender->round_trips.all_have_begun ? sender->once.count : waiting;
+    int64_t flying = sender->round_trips.all_have_begun ? sender->outstanding.once.count : waiting;
     int64_t room = sender->count - sender->next;
     if (room > sender->maximum_fragments - waiting)
         room = sender->maximum_fragments - waiting;
@@ -149,22 +112,19 @@ static bool has_backed_off(const struct gb_fragment *fragment) {
 
 /* Computed anew each time, so that a fresh sample moves the timers that run. */
 static int64_t deadline_us(const struct gb_sender *sender, const struct gb_fragment *fragment) {
-    int64_t sent_us = fragment->sent_us;
+    int64_t sent_us = fragment->packet.sent_us;
     if (has_backed_off(fragment) && sent_us < sender->probed_us)
         sent_us = sender->probed_us;
     uint32_t number = sender->first_number + (uint32_t)(fragment - sender->fragments);
     int64_t due_us = trips_deadline_us(&sender->round_trips, sent_us, fragment->timeouts,
-                                       fragment->queue == GB_SENT_AGAIN, sender->unacknowledged);
+                                       fragment->packet.state == GB_SENT_AGAIN, sender->outstanding.count);
     return sent_us + randomised_us(due_us - sent_us, sender->seed, number, fragment->timeouts);
 }
 
 static void send_again(struct gb_sender *sender, int32_t index, enum gb_attempt attempt, int64_t now_us, int64_t *sent) {
     struct gb_fragment *fragment = &sender->fragments[index];
-    forget(sender, index);
-    append(sender, index, GB_SENT_AGAIN);
-    fragment->order = sender->next_order++;
-    fragment->sent_us = now_us;
-    fragment->later_acks = 0;
+    fragment->requested = false;
+    outstanding_sent_again(&sender->outstanding, &fragment->packet, now_us);
     sender->transmissions[(*sent)++] = (struct gb_transmission){index, attempt};
 }
 
@@ -179,14 +139,17 @@ static void repeat(struct gb_sender *sender, int32_t index, int64_t now_us, int6
     send_again(sender, index, give_up ? GB_RESEND : GB_RETRY, now_us, sent);
 }
 
-static void send_marked(struct gb_sender *sender, int64_t now_us, int64_t *sent) {
-    int64_t count = 0;
-    for (int32_t i = sender->once.first; i >= 0; i = sender->fragments[i].after)
-        if (sender->fragments[i].marked)
-            sender->chosen[count++] = i;
-    for (int32_t i = sender->again.first; i >= 0; i = sender->fragments[i].after)
-        if (sender->fragments[i].marked)
-            sender->chosen[count++] = i;
+static int64_t to_resend(struct gb_sender *sender, const struct gb_packet_list *list, int64_t count) {
+    for (struct gb_outstanding_packet *each = list->first; each; each = each->after)
+        if (each->resend)
+            sender->chosen[count++] = index_of(sender, each);
+    return count;
+}
+
+/* What is lost or asked for. */
+static void send_at_once(struct gb_sender *sender, int64_t now_us, int64_t *sent) {
+    int64_t count = to_resend(sender, &sender->outstanding.once, 0);
+    count = to_resend(sender, &sender->outstanding.again, count);
     qsort(sender->chosen, (size_t)count, sizeof *sender->chosen, by_number);
     for (int64_t i = 0; i < count; i++) {
         int32_t index = sender->chosen[i];
@@ -196,7 +159,7 @@ static void send_marked(struct gb_sender *sender, int64_t now_us, int64_t *sent)
             send_again(sender, index, GB_DIRECT, now_us, sent);
         } else {
             sender->statistics.early_resends++;
-            window_lost(&sender->window, fragment->order, sender->next_order);
+            window_lost(&sender->window, fragment->packet.order, sender->outstanding.next_order);
             repeat(sender, index, now_us, sent);
         }
     }
@@ -208,16 +171,16 @@ static bool is_of(enum gb_kind kind, const struct gb_fragment *fragment) {
     return kind == GB_ALL || has_backed_off(fragment) == (kind == GB_BACKED_OFF);
 }
 
-/* Of a queue those whose timers have run out, at most `most`; timers of one kind run out in the queue's order. */
-static int64_t timed_out(struct gb_sender *sender, const struct gb_waiting *waiting, enum gb_kind kind, int64_t most,
+/* Of a list those whose timers have run out, at most `most`; timers of one kind run out in the list's order. */
+static int64_t timed_out(struct gb_sender *sender, const struct gb_packet_list *list, enum gb_kind kind, int64_t most,
                          int64_t now_us, int64_t count) {
-    for (int32_t i = waiting->first; i >= 0 && most; i = sender->fragments[i].after) {
-        const struct gb_fragment *fragment = &sender->fragments[i];
+    for (struct gb_outstanding_packet *each = list->first; each && most; each = each->after) {
+        const struct gb_fragment *fragment = fragment_of(each);
         if (!is_of(kind, fragment))
             continue;
         if (deadline_us(sender, fragment) > now_us)
             break;
-        sender->chosen[count++] = i;
+        sender->chosen[count++] = index_of(sender, each);
         most--;
     }
     return count;
@@ -230,19 +193,19 @@ static void send_timed_out(struct gb_sender *sender, int64_t now_us, int64_t *se
         if (first >= 0 && deadline_us(sender, &sender->fragments[first]) <= now_us)
             sender->chosen[count++] = first;
     } else {
-        count = timed_out(sender, &sender->once, GB_ALL, INT64_MAX, now_us, count);
-        count = timed_out(sender, &sender->again, sender->some_backed_off ? GB_NOT_BACKED_OFF : GB_ALL, INT64_MAX, now_us,
-                          count);
+        count = timed_out(sender, &sender->outstanding.once, GB_ALL, INT64_MAX, now_us, count);
+        count = timed_out(sender, &sender->outstanding.again, sender->some_backed_off ? GB_NOT_BACKED_OFF : GB_ALL,
+                          INT64_MAX, now_us, count);
         /* Of those that have backed off the timer of one runs, which was sent longest ago. */
         if (sender->some_backed_off)
-            count = timed_out(sender, &sender->again, GB_BACKED_OFF, 1, now_us, count);
+            count = timed_out(sender, &sender->outstanding.again, GB_BACKED_OFF, 1, now_us, count);
     }
     qsort(sender->chosen, (size_t)count, sizeof *sender->chosen, by_number);
     for (int64_t i = 0; i < count; i++) {
         struct gb_fragment *fragment = &sender->fragments[sender->chosen[i]];
         sender->statistics.timeout_resends++;
         if (sender->round_trips.all_have_begun)
-            window_lost(&sender->window, fragment->order, sender->next_order);
+            window_lost(&sender->window, fragment->packet.order, sender->outstanding.next_order);
         if (has_backed_off(fragment))
             sender->probed_us = now_us;
         fragment->timeouts++;
@@ -261,43 +224,41 @@ static enum gb_attempt first_attempt(struct gb_sender *sender, int64_t index) {
 
 int64_t gb_sender_transmissions(struct gb_sender *sender, int64_t now_us) {
     int64_t sent = 0;
-    if (sender->marked)
-        send_marked(sender, now_us, &sent);
+    if (sender->outstanding.resends)
+        send_at_once(sender, now_us, &sent);
     send_timed_out(sender, now_us, &sent);
     for (int64_t left = sendable(sender); left; left--) {
         int32_t index = (int32_t)sender->next++;
-        struct gb_fragment *fragment = &sender->fragments[index];
-        append(sender, index, GB_SENT_ONCE);
-        fragment->first_order = fragment->order = sender->next_order++;
-        fragment->first_sent_us = fragment->sent_us = now_us;
+        outstanding_sent(&sender->outstanding, &sender->fragments[index].packet, now_us);
         sender->transmissions[sent++] = (struct gb_transmission){index, first_attempt(sender, index)};
     }
     return sent;
 }
 
-static int64_t sooner_us(const struct gb_sender *sender, const struct gb_waiting *waiting, enum gb_kind kind,
+static int64_t sooner_us(const struct gb_sender *sender, const struct gb_packet_list *list, enum gb_kind kind,
                          int64_t least_us) {
-    for (int32_t i = waiting->first; i >= 0; i = sender->fragments[i].after) {
-        if (!is_of(kind, &sender->fragments[i]))
+    for (struct gb_outstanding_packet *each = list->first; each; each = each->after) {
+        if (!is_of(kind, fragment_of(each)))
             continue;
-        int64_t due_us = deadline_us(sender, &sender->fragments[i]);
+        int64_t due_us = deadline_us(sender, fragment_of(each));
         return least_us < 0 || due_us < least_us ? due_us : least_us;
     }
     return least_us;
 }
 
 int64_t gb_sender_deadline_us(struct gb_sender *sender) {
-    if (sender->marked || sendable(sender))
+    const struct gb_outstanding *outstanding = &sender->outstanding;
+    if (outstanding->resends || sendable(sender))
         return 0;
     if (!sender->round_trips.all_have_begun) {
         int32_t first = oldest(sender);
         return first < 0 ? -1 : deadline_us(sender, &sender->fragments[first]);
     }
-    int64_t due_us = sooner_us(sender, &sender->once, GB_ALL, -1);
+    int64_t due_us = sooner_us(sender, &outstanding->once, GB_ALL, -1);
     if (!sender->some_backed_off)
-        return sooner_us(sender, &sender->again, GB_ALL, due_us);
-    due_us = sooner_us(sender, &sender->again, GB_NOT_BACKED_OFF, due_us);
-    return sooner_us(sender, &sender->again, GB_BACKED_OFF, due_us);
+        return sooner_us(sender, &outstanding->again, GB_ALL, due_us);
+    due_us = sooner_us(sender, &outstanding->again, GB_NOT_BACKED_OFF, due_us);
+    return sooner_us(sender, &outstanding->again, GB_BACKED_OFF, due_us);
 }
 
 /* ---- ACKs ---- */
@@ -306,43 +267,40 @@ int64_t gb_sender_deadline_us(struct gb_sender *sender) {
  * trip cannot be due to the latest transmission. */
 static int64_t order_that_came(const struct gb_sender *sender, const struct gb_fragment *fragment, int64_t now_us) {
     int64_t least_us = sender->round_trips.least_of_all_us;
-    bool latest = least_us >= 0 && now_us - fragment->sent_us >= least_us;
-    return latest ? fragment->order : fragment->first_order;
+    bool latest = least_us >= 0 && now_us - fragment->packet.sent_us >= least_us;
+    return latest ? fragment->packet.order : fragment->packet.first_order;
 }
 
-/* How many wait on a path, sent before the transmission with place `before`. */
-static int64_t waiting_on(const struct gb_sender *sender, int32_t path, int64_t before) {
+/* How many of a list wait on a path, sent before the transmission with place `before`. */
+static int64_t waiting_on(const struct gb_packet_list *list, int32_t path, int64_t before) {
     int64_t count = 0;
-    for (int32_t i = sender->once.first; i >= 0 && sender->fragments[i].order < before; i = sender->fragments[i].after)
-        count += sender->fragments[i].path == path;
-    for (int32_t i = sender->again.first; i >= 0 && sender->fragments[i].order < before; i = sender->fragments[i].after)
-        count += sender->fragments[i].path == path;
+    for (struct gb_outstanding_packet *each = list->first; each && each->order < before; each = each->after)
+        count += fragment_of(each)->path == path;
     return count;
 }
 
-static void overtake(struct gb_sender *sender, const struct gb_waiting *waiting, int32_t path, int64_t order, bool all) {
-    for (int32_t i = waiting->first; i >= 0; i = sender->fragments[i].after) {
-        struct gb_fragment *fragment = &sender->fragments[i];
-        if (fragment->order >= order)
-            break;
-        if (fragment->path != path)
+static void overtake(struct gb_sender *sender, const struct gb_packet_list *list, int32_t path, int64_t order, bool all) {
+    for (struct gb_outstanding_packet *each = list->first; each && each->order < order; each = each->after) {
+        if (fragment_of(each)->path != path)
             continue;
-        fragment->later_acks += fragment->later_acks < GB_EARLY_RESEND_AFTER;
-        if (all || fragment->later_acks >= GB_EARLY_RESEND_AFTER)
-            mark(sender, fragment);
+        outstanding_overtaken(&sender->outstanding, each);
+        if (all)
+            outstanding_resend(&sender->outstanding, each);
     }
 }
 
 /* A transmission with place `order` has got through: counts that for those sent before it on its path. */
 static void note_overtaken(struct gb_sender *sender, int32_t path, int64_t order) {
-    int64_t overtaken = waiting_on(sender, path, order);
+    const struct gb_packet_list *once = &sender->outstanding.once, *again = &sender->outstanding.again;
+    int64_t overtaken = waiting_on(once, path, order) + waiting_on(again, path, order);
     if (!overtaken)
         return;
     /* Nothing will be sent whose ACK could tell more. */
-    bool stuck = sender->unacknowledged <= GB_EARLY_RESEND_AFTER && !sendable(sender);
-    bool all = (stuck || sender->next == sender->count) && overtaken == waiting_on(sender, path, INT64_MAX);
-    overtake(sender, &sender->once, path, order, all);
-    overtake(sender, &sender->again, path, order, all);
+    bool stuck = sender->outstanding.count <= GB_LOST_AFTER && !sendable(sender);
+    bool all = (stuck || sender->next == sender->count) &&
+               overtaken == waiting_on(once, path, INT64_MAX) + waiting_on(again, path, INT64_MAX);
+    overtake(sender, once, path, order, all);
+    overtake(sender, again, path, order, all);
 }
 
 /* Probes say nothing about losses. */
@@ -355,12 +313,14 @@ static void take_news(struct gb_sender *sender, int32_t index, bool after_resend
                       int64_t now_us) {
     struct gb_fragment *fragment = &sender->fragments[index];
     fragment->acknowledged = true;
-    forget(sender, index);
-    window_acknowledged(&sender->window, fragment->first_order, sender->next_order, congested, limiting);
+    fragment->requested = false;
+    outstanding_remove(&sender->outstanding, &fragment->packet);
+    window_acknowledged(&sender->window, fragment->packet.first_order, sender->outstanding.next_order, congested,
+                        limiting);
     if (!sender->round_trips.all_have_begun)
         forget_probes(sender);
-    trips_acknowledged(&sender->round_trips, fragment->first_sent_us, now_us, after_resend);
-    int64_t order = after_resend ? order_that_came(sender, fragment, now_us) : fragment->first_order;
+    trips_acknowledged(&sender->round_trips, fragment->packet.first_sent_us, now_us, after_resend);
+    int64_t order = after_resend ? order_that_came(sender, fragment, now_us) : fragment->packet.first_order;
     note_overtaken(sender, fragment->path, order);
 }
 
@@ -397,9 +357,9 @@ int64_t gb_sender_acknowledge(struct gb_sender *sender, const uint32_t *numbers,
     }
     if (news && sender->some_backed_off) {
         sender->some_backed_off = false;
-        for (int32_t i = sender->again.first; i >= 0; i = sender->fragments[i].after)
-            if (has_backed_off(&sender->fragments[i]))
-                sender->fragments[i].timeouts = GB_CONSTANT_TIMEOUTS - 1;
+        for (struct gb_outstanding_packet *each = sender->outstanding.again.first; each; each = each->after)
+            if (has_backed_off(fragment_of(each)))
+                fragment_of(each)->timeouts = GB_CONSTANT_TIMEOUTS - 1;
     }
     return news;
 }
@@ -413,7 +373,7 @@ void gb_sender_request(struct gb_sender *sender, uint32_t number) {
     struct gb_fragment *fragment = &sender->fragments[index];
     if (index < sender->next) {
         fragment->requested = true;
-        mark(sender, fragment);
+        outstanding_resend(&sender->outstanding, &fragment->packet);
     } else {
         fragment->requested_ahead = true;
     }

@@ -19,37 +19,20 @@
 #define GRADBED_AGGREGATION_SENDER_H
 
 #include "congestion_window.h"
+#include "outstanding.h"
 #include "round_trips.h"
-
-enum {
-    /* Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh). */
-    GB_EARLY_RESEND_AFTER = 3,
-};
 
 /* How a fragment is sent; sender.py says what each is. */
 enum gb_attempt { GB_FIRST, GB_LATE, GB_RETRY, GB_RESEND, GB_DIRECT };
 
-enum gb_queue { GB_NOT_WAITING, GB_SENT_ONCE, GB_SENT_AGAIN };
-
 struct gb_fragment {
-    int64_t first_order, order;         /* the places of its first and its latest transmission among all */
-    int64_t first_sent_us, sent_us;
+    struct gb_outstanding_packet packet;
     int32_t path;
-    int32_t before, after;              /* in its queue; -1: none */
     uint32_t timeouts;
     uint32_t repeats;                   /* transmissions after the first that the server did not ask for */
-    uint16_t later_acks;
-    uint8_t queue;
     bool acknowledged;
-    bool marked;                        /* lost (overtaken often enough: to be sent again at once), or asked for */
     bool requested;                     /* the server asked for it */
     bool requested_ahead;               /* before it was sent */
-};
-
-/* Fragments that wait for their global sums, in the order in which they were sent last. */
-struct gb_waiting {
-    int32_t first, last;                /* -1: none */
-    int64_t count;
 };
 
 struct gb_transmission {
@@ -64,7 +47,7 @@ struct gb_sender_statistics {
 struct gb_sender {
     /* What Python looks at (library.py). */
     int64_t count, next;                /* fragments of the round, and the first that has not been sent */
-    int64_t unacknowledged;             /* sent, and waiting */
+    struct gb_outstanding outstanding;  /* fragments that wait for their global sums */
     struct gb_transmission *transmissions;  /* of the last call of gb_sender_transmissions */
     int32_t *news, *positions;          /* fragments of the last batch of ACKs, and where they were in it */
     struct gb_sender_statistics statistics;
@@ -78,11 +61,8 @@ struct gb_sender {
     int32_t *paths;
     int64_t path_count;
     uint32_t first_number;
-    int64_t next_order;
     struct gb_fragment *fragments;
     int64_t room;                       /* for so many */
-    struct gb_waiting once, again;      /* two, since timers of each run out in that order */
-    int64_t marked;                     /* how many are */
     bool some_backed_off;               /* there may be some whose timer has backed off */
     int64_t probed_us;                  /* when a fragment was sent whose timer has backed off */
     int64_t late_below;                 /* fragments that others may have sent long ago, while a timer held up ours */

@@ -13,17 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradbed.common.congestion_control import WindowCallbacks
 from gradbed.formats.aggregation import Flags
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
 from gradbed.hosts.systems.aggregation.worker.library import int32s_at, sender_library
-from gradbed.hosts.transport.statistics import WindowStatistics
+from gradbed.hosts.transport.congestion_window import plugin_callbacks, window_control, window_statistics
 
 RETRIES = 3
 """How often a fragment is sent again before switches are told to give up its sum."""
-_WINDOWS_IN_C = {"aimd": (True, True), "ecn": (True, False), "none": (False, False)}
-"""Congestion controls of congestion_window.h: whether the window adapts, and whether it heeds losses. Any other one
-is a plug-in, which C calls in Python."""
 
 
 class Attempt(IntEnum):
@@ -76,15 +72,15 @@ class Sender:
         retries: 0 makes all that is sent again a RESEND. seed: of random delays of timers that have run out before
         (gradbed.hosts.transport.retransmission_timeout.sender_seed); 0: none."""
         self.window_fragments = window_fragments
-        adapts, heeds_losses = _WINDOWS_IN_C.get(congestion_control, (False, False))
+        control = window_control(congestion_control)
         self._library = sender_library()
         self.pointer = self._library.gb_sender_create(
             window_fragments,
             min_timeout_us,
             np.array(paths, np.int32).ctypes.data,
             len(paths),
-            adapts,
-            heeds_losses,
+            control.adapts,
+            control.heeds_losses,
             span_fragments or 0,
             retries,
             seed,
@@ -93,16 +89,7 @@ class Sender:
             raise MemoryError
         weakref.finalize(self, self._library.gb_sender_free, self.pointer)
         self._state = self.pointer.contents
-        self._callbacks: WindowCallbacks | None = None
-        if congestion_control not in _WINDOWS_IN_C:
-            self._callbacks = WindowCallbacks(congestion_control, window_fragments)
-            self._use(self._callbacks)
-
-    def _use(self, callbacks: WindowCallbacks) -> None:
-        """Let a control in Python move the window."""
-        window = self._state.window
-        window.control_acknowledged, window.control_lost = callbacks.acknowledged, callbacks.lost
-        window.size = window.least = window.greatest = window.last = callbacks.window
+        self._callbacks = plugin_callbacks(congestion_control, self._state.window)
 
     @property
     def is_native(self) -> bool:
@@ -124,7 +111,7 @@ class Sender:
     @property
     def missing(self) -> int:
         """Fragments of the round without a global sum."""
-        return int(self._state.count - self._state.next + self._state.unacknowledged)
+        return int(self._state.count - self._state.next + self._state.outstanding.count)
 
     def transmissions(self, now_us: int) -> list[Transmission]:
         """Return what to send now, repeated ones first; counts as sent. Whole frames: RoundFrames.due."""
@@ -175,15 +162,8 @@ class Sender:
     @property
     def statistics(self) -> SenderStatistics:
         """Return what it has counted so far."""
-        counts, window = self._state.statistics, self._state.window
+        counts = self._state.statistics
         return SenderStatistics(
             **{name: getattr(counts, name) for name, _ in counts._fields_},
-            window=WindowStatistics(
-                least=window.least,
-                greatest=window.greatest,
-                mean=window.total / window.acks if window.acks else 0.0,
-                last=window.last,
-                decreases=window.decreases,
-                congestion_marks=window.congestion_marks,
-            ),
+            window=window_statistics(self._state.window),
         )

@@ -336,7 +336,6 @@ def test_hosts_and_engine_have_the_same_controls() -> None:
 WINDOW_FILES = {
     "hosts/transport/congestion_window.py",
     "hosts/transport/congestion_window.h",
-    "hosts/systems/aggregation/worker/sender.py",
 }
 """Where a control of the other senders is named."""
 

@@ -12,7 +12,8 @@ pytestmark = pytest.mark.nightly
 
 HERE = Path(__file__).resolve().parent
 TESTS = [HERE / f"test_{name}.py" for name in ("sender", "sender_reference", "round_frames")] + [
-    HERE.parent / "test_virtual_agents.py"
+    HERE.parent / "test_virtual_agents.py",
+    *(HERE.parents[1] / "transport" / f"test_{name}.py" for name in ("streams", "stream_sender_reference")),
 ]
 
 

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Sender, Transmission
-from gradbed.hosts.transport.congestion_window import INITIAL_FRAGMENTS
 from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, MAX_BACKED_OFF_US
 from tests.unit.hosts.aggregation.worker.reference.round_trips import INITIAL_FACTOR, LOSSLESS_PATIENCE
 from tests.unit.hosts.aggregation.worker.reference.sender import EARLY_RESEND_AFTER
+from tests.unit.hosts.transport.reference.congestion_window import INITIAL_FRAGMENTS
 
 MIN_TIMEOUT_US = 1000
 INITIAL_US = INITIAL_FACTOR * MIN_TIMEOUT_US

@@ -24,10 +24,11 @@ from collections.abc import Collection, Sequence
 
 from gradbed.hosts.systems.aggregation.statistics import SenderStatistics
 from gradbed.hosts.systems.aggregation.worker.sender import RETRIES, Attempt, Transmission
-from gradbed.hosts.transport.congestion_window import congestion_window
-from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS, randomised_us
+from gradbed.hosts.transport.retransmission_timeout import CONSTANT_TIMEOUTS
 from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_distance
 from tests.unit.hosts.aggregation.worker.reference.round_trips import RoundTrips
+from tests.unit.hosts.transport.reference.congestion_window import CongestionWindow
+from tests.unit.hosts.transport.reference.stream_sender import randomised_us
 
 EARLY_RESEND_AFTER = 3
 """Later transmissions acknowledged on the same path before a fragment counts as lost (RFC 5681's DupThresh)."""
@@ -76,7 +77,7 @@ class Sender:
         """window_fragments: the window's maximum. paths: the paths that packet numbers take in turn: number n
         goes paths[n % len(paths)]. span_fragments: unacknowledged fragments are never so many or more apart.
         retries: 0 makes all that is sent again a RESEND."""
-        self._window = congestion_window(window_fragments, congestion_control)
+        self._window = CongestionWindow(window_fragments, congestion_control)
         self._maximum_fragments = window_fragments
         self._span_fragments = span_fragments
         self._paths = tuple(paths)
