@@ -141,15 +141,12 @@ static void send_fragment(struct logical_process *lp, struct stream *stream, uin
 
 /* When it is sent again. After the first tries pauses double, up to a limit: who has not replied by then may compute,
  * for much longer than a packet is under way. From the second on they are up to half longer, by another part for each
- * source: all repeat until the parts of all have come, without jitter in one nanosecond, and a short queue would take the
- * same ones each time. */
+ * source: all repeat until the parts of all have come. */
 static uint64_t due_ns(const struct stream *stream, const struct fragment *fragment) {
     uint32_t doublings = fragment->tries > FIRST_TRIES ? fragment->tries - FIRST_TRIES : 0;
     uint64_t pause_ns = stream->options.timeout_ns << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
-    if (fragment->tries) {
-        uint64_t state = stream->seed + (fragment->number << 32) + fragment->tries;
-        pause_ns += (uint64_t)((unsigned __int128)pause_ns * random_next(&state) >> 65);
-    }
+    if (fragment->tries)
+        pause_ns += random_up_to_half(pause_ns, stream->seed + (fragment->number << 32) + fragment->tries);
     return fragment->sent_ns + pause_ns;
 }
 
@@ -210,11 +207,6 @@ void stream_resend_due(struct logical_process *lp, void *owner) {
 
 /* ---- Arrivals ---- */
 
-/* The number with those lowest bits that is nearest to `near`. */
-static uint64_t widened(uint64_t near, uint32_t number) {
-    return near + (uint64_t)(int64_t)(int32_t)(number - (uint32_t)near);
-}
-
 static void finish(struct logical_process *lp, struct stream *stream, struct vector *vector) {
     consumer_complete(lp, stream->consumer, GB_COMPLETION_STREAMED, stream->options.number, vector->tag,
                       vector->size_bytes, NULL);
@@ -238,7 +230,7 @@ static void take_contents(struct stream *stream, struct vector *vector, uint64_t
 static void take_reply(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data;
-    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset), 32);
     struct fragment *fragment = fragment_of(stream, number);
     if (number < stream->una || number >= stream->next_number || fragment->done) {
         stream->statistics.duplicates++;
@@ -293,7 +285,7 @@ static bool add_part(struct stream *stream, uint64_t number, uint64_t *in_it, ui
 static void take_part(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data, *payload = data + options->template_bytes;
-    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset), 32);
     uint64_t bits = get_64(data + options->bits_offset);
     struct fragment *fragment = fragment_of(stream, number);
     if (!bits || bits & ~options->everybody) {
@@ -329,7 +321,7 @@ static void take_part(struct logical_process *lp, struct stream *stream, const s
 static bool take_fragment(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data;
-    uint64_t number = widened(stream->una, get_32(data + options->number_offset));
+    uint64_t number = widened(stream->una, get_32(data + options->number_offset), 32);
     if (number >= stream->end)
         return false;
     struct fragment *fragment = fragment_of(stream, number);

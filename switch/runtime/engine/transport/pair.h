@@ -17,6 +17,11 @@ enum {
     ROUND_TRIPS = 8,                /* that a pair remembers */
 };
 
+/* The number with those lowest `bits` bits that is nearest to `near` (serial numbers, RFC 1982). */
+static inline uint64_t widened(uint64_t near, uint32_t number, uint32_t bits) {
+    return near + (uint64_t)((int64_t)(int32_t)((number - (uint32_t)near) << (32 - bits)) >> (32 - bits));
+}
+
 /* A message on its way out. Packets and bytes of a pair are counted through, over all its messages. */
 struct message {
     struct message *next;

@@ -14,10 +14,6 @@ enum { FIRST_BUFFERED = 64 };
 /* At most one CNP per pair in that time (Zhu et al., SIGCOMM 2015, section 3.1). */
 static const uint64_t CNP_PAUSE_NS = 50000;
 
-static uint64_t widened(uint64_t near, uint32_t psn) {
-    return near + (uint64_t)((int64_t)(int32_t)((psn - (uint32_t)near) << (32 - PSN_BITS)) >> (32 - PSN_BITS));
-}
-
 static bool selective(const struct queue_pair *pair) {
     return pair->options.recovery == GB_SELECTIVE_REPEAT;
 }
@@ -172,7 +168,7 @@ static void note_mark(struct logical_process *lp, struct queue_pair *pair, const
 static bool take(struct logical_process *lp, struct queue_pair *pair, struct packet *packet,
                  const struct arrival *arrival) {
     struct receiver *receiver = &pair->receiver;
-    uint64_t psn = widened(receiver->expected, arrival->psn);
+    uint64_t psn = widened(receiver->expected, arrival->psn, PSN_BITS);
     if (psn == receiver->expected) {
         if (accept(lp, pair, arrival))
             accept_buffered(lp, pair);

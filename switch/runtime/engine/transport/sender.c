@@ -13,11 +13,6 @@
 #include "engine/random.h"
 #include "engine/transport/roce.h"
 
-/* The packet with those lowest bits that is nearest to `near`. */
-static uint64_t widened(uint64_t near, uint32_t psn) {
-    return near + (uint64_t)((int64_t)(int32_t)((psn - (uint32_t)near) << (32 - PSN_BITS)) >> (32 - PSN_BITS));
-}
-
 static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -325,7 +320,7 @@ static uint64_t advance(struct logical_process *lp, struct queue_pair *pair, uin
 
 /* What has come behind una; whether that is news. */
 static bool note_come(struct sender *sender, const struct acknowledgement *told) {
-    uint64_t first = widened(sender->una, told->block_psn);
+    uint64_t first = widened(sender->una, told->block_psn, PSN_BITS);
     bool news = false;
     if (told->come && !sender->come && !(sender->come = calloc(MOST_OUTSTANDING / 64, sizeof *sender->come)))
         return false;
@@ -356,7 +351,7 @@ static void find_lost(struct queue_pair *pair) {
 
 void sender_acknowledged(struct logical_process *lp, struct queue_pair *pair, const struct acknowledgement *told) {
     struct sender *sender = &pair->sender;
-    uint64_t una = widened(sender->una, told->psn), acked_bytes = 0;
+    uint64_t una = widened(sender->una, told->psn, PSN_BITS), acked_bytes = 0;
     if (una > sender->top)
         return;
     bool duplicate = una == sender->una && !told->negative;
@@ -399,14 +394,11 @@ static void fail(struct logical_process *lp, struct queue_pair *pair) {
     nic_forget(pair->nic, pair);
 }
 
-/* A timer that has run out before becomes up to half longer, by another part for each pair and each time. Without jitter,
- * pairs that were set in one nanosecond repeat in one, and of their packets a short queue takes the same ones each time.
- * (NICs with NVIDIA's adaptive retransmission draw the first timeout for this reason.) */
+/* How much longer a timer becomes that has run out: another part for each pair and each time. */
 static uint64_t leave_step_ns(const struct queue_pair *pair) {
     const struct gb_queue_pair_options *options = &pair->options;
-    uint64_t state = ((uint64_t)options->src_ip << 32 | options->dst_ip) ^ (uint64_t)options->number << 24;
-    state += pair->statistics.timeouts << 56;
-    return (uint64_t)((unsigned __int128)timeout_ns(pair) * random_next(&state) >> 65);
+    uint64_t seed = ((uint64_t)options->src_ip << 32 | options->dst_ip) ^ (uint64_t)options->number << 24;
+    return random_up_to_half(timeout_ns(pair), seed + (pair->statistics.timeouts << 56));
 }
 
 static void timeout_due(struct logical_process *lp, void *owner) {
