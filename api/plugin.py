@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gradbed.controller.planning.plan import Plan, SwitchPlan, TableEntry
     from gradbed.controller.systems.aggregation.placement.rate_solver import RateSolver
     from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
+    from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
+    from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Transmission
     from gradbed.controller.systems.shuffle.scheduling.trees import Trees
     from gradbed.experiments.configuration.sections import Section, option
     from gradbed.experiments.configuration.trial import TrialConfiguration
@@ -64,6 +66,7 @@ __all__ = [
     "AgentContext",
     "AgentResults",
     "AgentSpec",
+    "CodedPacket",
     "CollectiveAction",
     "CollectiveCall",
     "CollectiveStep",
@@ -77,6 +80,7 @@ __all__ = [
     "HostAccount",
     "Link",
     "LinkModel",
+    "Loan",
     "Metric",
     "NetworkCounts",
     "NetworkSetup",
@@ -89,7 +93,9 @@ __all__ = [
     "Program",
     "Progress",
     "RateSolver",
+    "Schedule",
     "Section",
+    "SendQueues",
     "Service",
     "Setting",
     "ShuffleInstance",
@@ -102,7 +108,9 @@ __all__ = [
     "SystemTools",
     "TableEntry",
     "Tally",
+    "Timing",
     "Topology",
+    "Transmission",
     "Trees",
     "Trial",
     "TrialConfiguration",
@@ -129,6 +137,8 @@ _MODULES = {
     "gradbed.controller.planning.plan": "Plan SwitchPlan TableEntry",
     "gradbed.controller.systems.aggregation.placement.rate_solver": "RateSolver",
     "gradbed.controller.systems.shuffle.scheduling.instance": "ShuffleInstance",
+    "gradbed.controller.systems.shuffle.scheduling.queues": "CodedPacket Loan SendQueues Timing",
+    "gradbed.controller.systems.shuffle.scheduling.schedule": "Schedule Transmission",
     "gradbed.controller.systems.shuffle.scheduling.trees": "Trees",
     "gradbed.experiments.conservation.counts": "HostAccount Tally disagreements rows",
     "gradbed.experiments.conservation.checks": "host_accounts",

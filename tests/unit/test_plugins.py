@@ -17,8 +17,9 @@ from gradbed.controller.systems.aggregation.placement.lp_planner import place
 from gradbed.controller.systems.aggregation.placement.options import PlannerOptions
 from gradbed.controller.systems.aggregation.placement.problem import AggregationProblem
 from gradbed.controller.systems.shuffle.scheduling.instance import ShuffleInstance
-from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named, scheduler_names
 from gradbed.controller.systems.shuffle.scheduling.trees import Trees
+from gradbed.experiments.systems.shuffle.planning import choose_hosts
 from gradbed.topo.generators import leaf_spine, star
 from gradbed.topo.link import LinkModel
 from tests.command import ROOT, gradbed, rows, run_well
@@ -179,6 +180,30 @@ def test_a_scheduler(outside: Path, installed: Callable[[Path], None]) -> None:
     assert [each.sender for each in schedule.transmissions] == [1, 0, 0]
     with pytest.raises(UserError, match=r"first-holder$"):
         scheduler_named("first-hodler")
+
+
+def test_a_scheduler_with_a_master_and_trees_of_its_own(tmp_path: Path, installed: Callable[[Path], None]) -> None:
+    """A class is a scheduler as gradbed's own: it needs no line in the tree to get a master."""
+    install_broken(tmp_path, "[gradbed.schedulers]\nfrom-master = broken:FromMaster\n")
+    (tmp_path / "broken" / "__init__.py").write_text(
+        "from gradbed.plugin import CodedPacket, SendQueues\n"
+        "class FromMaster:\n"
+        "    needs_master = True\n"
+        "    def schedule(self, instance, trees, seed):\n"
+        "        queues, master = SendQueues(instance, trees), len(instance.workers)\n"
+        "        for worker, sample in instance.demands:\n"
+        "            hops, tree = trees.best(master, 1 << worker)\n"
+        "            queues.add(CodedPacket(master, ((worker, sample),), tree, hops))\n"
+        "        return queues.schedule('from-master')\n"
+    )
+    installed(tmp_path)
+    workers, master = choose_hosts(star(4), 0, "from-master")
+    assert (workers, master) == (["h1", "h2", "h3"], "h4")
+    stored, needed = {"h1": [0], "h2": [1], "h3": [2]}, {"h1": [1], "h2": [2], "h3": [0]}
+    instance = ShuffleInstance.of(stored, needed, [100] * 3, master)
+    schedule = scheduler_named("from-master").schedule(instance, Trees(star(4), instance.hosts), seed=1)
+    assert [each.sender for each in schedule.transmissions] == [3, 3, 3]
+    assert "from-master" in scheduler_names()
 
 
 @pytest.mark.thorough

@@ -7,7 +7,7 @@ from typing import Literal
 from gradbed.controller.systems.shuffle.messages import Multicast, Unicast
 from gradbed.controller.systems.shuffle.scheduling.instance import Replacement
 from gradbed.controller.systems.shuffle.scheduling.schedule import TreeChoice
-from gradbed.controller.systems.shuffle.scheduling.schedulers import SCHEDULERS
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_names
 from gradbed.experiments.configuration.sections import Section, option
 from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.formats.shuffle import USUAL_BITS
@@ -46,7 +46,7 @@ class ShuffleSection(Section):
     """Workers, scheduler and transport; times are nominal."""
 
     workers: int = option(0, "Number of workers; 0: every host.", ge=0)
-    scheduler: str = option("improved", f"Coding scheduler: {', '.join(SCHEDULERS)} (docs/shuffle-scheduling.md).")
+    scheduler: str = option("improved", f"Coding scheduler: {', '.join(scheduler_names())} (docs/shuffle-scheduling.md).")
     trees: int = option(4, "Maximum number of multicast trees of a sender.", ge=1)
     tree_choice: TreeChoice = option(
         "least-loaded", "Choice among equally short trees: least-loaded, ecmp (by hash) or first."

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from gradbed.controller.systems.shuffle.scheduling.schedulers import scheduler_named
 from gradbed.experiments.plotting.series import draw_all, draw_companion, draw_series, explain_marks, verdicts
 from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
-from gradbed.experiments.systems.shuffle.planning import MASTER_SCHEDULERS
 from gradbed.experiments.tables.files import Row
 
 # ---- Published curves ----
@@ -105,7 +105,7 @@ def _storage(row: Row) -> float:
 
 
 def _on(network: str, column: str, master: bool | None, row: Row) -> float | None:
-    is_asked = master in (None, row["shuffle.scheduler"] in MASTER_SCHEDULERS)
+    is_asked = master in (None, scheduler_named(str(row["shuffle.scheduler"])).needs_master)
     return float(row[column]) if is_asked and row["topology.kind"] == network else None
 
 
@@ -122,7 +122,7 @@ def draw_hops(sheet: Sheet) -> None:
             for trials in results.derived_series(
                 _storage, partial(_on, network, column, master), lambda row: None
             ).values():
-                masters = [n for n, name in enumerate(series) if name in MASTER_SCHEDULERS]
+                masters = [n for n, name in enumerate(series) if scheduler_named(str(name)).needs_master]
                 own = masters[0] if master and masters else None
                 draw_companion(at, trials, label=word, number=own, dashes=dashes)
         at.set(title=network, xlabel="storage fraction", xlim=(0, 1), ylim=(0, None))

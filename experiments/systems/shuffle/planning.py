@@ -29,9 +29,6 @@ from gradbed.topo.graph import Topology
 # ---- Random instances ----
 
 
-MASTER_SCHEDULERS = ("coded-master",)
-
-
 @dataclass(frozen=True)
 class RandomInstances:
     """The random part of a trial."""
@@ -60,7 +57,7 @@ def choose_hosts(topology: Topology, workers: int, scheduler: str) -> tuple[list
     Workers (0: all hosts) are spread evenly over the hosts; the master, if the scheduler takes one, is the last host.
     """
     names = [host.name for host in topology.hosts]
-    master = names.pop() if scheduler in MASTER_SCHEDULERS else None
+    master = names.pop() if scheduler_named(scheduler).needs_master else None
     if workers > len(names):
         raise UserError(f"{workers} workers need as many hosts, {topology.name} has {len(names)} for them")
     workers = workers or len(names)

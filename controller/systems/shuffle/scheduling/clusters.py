@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class ClusterCosts:
 
     @cached_property
     def stored(self) -> NDArray[np.bool_]:
-        """Whether each worker stores each sample, of shape (workers, samples)."""
+        """Matrix of shape (workers, samples): true where the worker stores the sample."""
         found = np.zeros((len(self.instance.workers), self.instance.samples), bool)
         for worker, samples in enumerate(self.instance.stored):
             found[worker, list(samples)] = True
@@ -61,14 +62,14 @@ class ClusterCosts:
 
     @cached_property
     def by_distance(self) -> list[list[int]]:
-        """For each worker sets of others, the nearest first."""
+        """Sets of other workers by distance for each worker, the nearest first."""
         return [
             [bits_of(np.flatnonzero(row == hops).tolist()) for hops in sorted(set(row.tolist()) - {0})]
             for row in self.distances
         ]
 
     def nearest(self, demands: Sequence[Demand]) -> NDArray[np.int64]:
-        """Hops of each demand's unicast from its nearest holder."""
+        """Return the hops of each demand's unicast from its nearest holder."""
         if not demands:
             return np.zeros(0, np.int64)
         workers = [worker for worker, _ in demands]
@@ -258,6 +259,7 @@ class Exact:
     """The scheduler with the fewest hops of all schedules without loans, for small instances (ours)."""
 
     name: str = "exact"
+    needs_master: ClassVar[bool] = False
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         network = ClusterCosts(instance, trees)
@@ -302,6 +304,7 @@ class Improved:
     nodes: int = 1_000
     rounds: int = 1
     name: str = "improved"
+    needs_master: ClassVar[bool] = False
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         draw = random.Random(seed)

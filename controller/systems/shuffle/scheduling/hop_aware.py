@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain, count, islice
+from typing import ClassVar
 
 from gradbed.controller.systems.shuffle.scheduling.instance import Cluster, DependencyGraph, ShuffleInstance
 from gradbed.controller.systems.shuffle.scheduling.queues import CodedPacket, Loan, SendQueues, Timing
@@ -50,11 +51,13 @@ class Solution:
 
 @dataclass(frozen=True)
 class HopAware:
-    """The source's scheduler. count_loans: the loss includes the hops of loans, which the source's leaves out."""
+    """The source's scheduler (S3 to S6)."""
 
+    needs_master: ClassVar[bool] = False
     timing: Timing = field(default_factory=Timing)
     limits: Limits = field(default_factory=Limits)
     count_loans: bool = False
+    """Whether the loss includes the hops of loans, which the source's leaves out."""
 
     @property
     def name(self) -> str:
@@ -92,7 +95,7 @@ class Growth:
         """Return the solution of least loss among the local optima that can be reached from a cluster (S4.1 to
         S4.7)."""
         start = self.solution(cluster, ())
-        assert start is not None, "whoever stores a sample can send it on its own"
+        assert start is not None, "a worker that stores a sample can send it on its own"
         order = count()
         waiting: list[tuple[int, int, Solution]] = []
         seen: set[frozenset[tuple[int, int]]] = set()

@@ -64,10 +64,15 @@ class Schedule:
 
 
 class Scheduler(Protocol):
-    """Makes schedules, the same one for the same arguments everywhere."""
+    """A scheduler: equal arguments give equal schedules."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def needs_master(self) -> bool:
+        """True if instances must have a master, a host that is no worker and stores every sample."""
+        ...
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         """Return a schedule that serves every demand and that `check_schedule` accepts."""

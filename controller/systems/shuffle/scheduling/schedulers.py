@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from gradbed.common.errors import UserError
 from gradbed.common.plugins import load_plugin, plugin_failures, plugins
@@ -24,6 +25,7 @@ class Unicast:
 
     nearest: bool
     """Whether the holder with the fewest hops sends it; otherwise a random holder."""
+    needs_master: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -60,6 +62,7 @@ class UncodedMulticast:
     """Send each sample once, from the holder whose tree to all workers that need it has the fewest links."""
 
     name: str = "uncoded-multicast"
+    needs_master: ClassVar[bool] = False
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         queues = SendQueues(instance, trees)
@@ -91,6 +94,10 @@ class LargestCluster:
     @property
     def name(self) -> str:
         return "coded-master" if self.master else "coded-largest"
+
+    @property
+    def needs_master(self) -> bool:
+        return self.master
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         if self.master and instance.master is None:
@@ -149,23 +156,37 @@ SCHEDULERS: Mapping[str, Scheduler] = {
 
 @dataclass(frozen=True)
 class PluginScheduler:
-    """A scheduler of another package: a function that yields the sender and the receivers of each packet.
+    """A scheduler of another package: a `Scheduler` class, or a function that yields the packets.
 
-    Each packet takes the sender's shortest tree to its receivers, and packets are sent in the order of the function.
+    A function yields the sender and the receivers of each packet, which takes the sender's shortest tree to its
+    receivers; packets are sent in this order. A class has a method `schedule`, and decides on trees and loans, too.
+    Either may have an attribute `needs_master`.
     """
 
     name: str
 
+    @property
+    def needs_master(self) -> bool:
+        return bool(getattr(load_plugin("schedulers", self.name), "needs_master", False))
+
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:
         plugin = load_plugin("schedulers", self.name)
-        queues = SendQueues(instance, trees)
         with plugin_failures("schedulers", self.name):
-            for sender, receivers in plugin(instance, trees, seed):
-                hops, tree = trees.best(sender, bits_of(worker for worker, _ in receivers))
-                queues.add(CodedPacket(sender, tuple(receivers), tree, hops))
-            schedule = queues.schedule(self.name)
+            if isinstance(plugin, type):
+                schedule: Schedule = plugin().schedule(instance, trees, seed)
+            else:
+                queues = SendQueues(instance, trees)
+                for sender, receivers in plugin(instance, trees, seed):
+                    hops, tree = trees.best(sender, bits_of(worker for worker, _ in receivers))
+                    queues.add(CodedPacket(sender, tuple(receivers), tree, hops))
+                schedule = queues.schedule(self.name)
             check_schedule(instance, schedule, trees.topology)
         return schedule
+
+
+def scheduler_names() -> list[str]:
+    """Return the names of all schedulers, those of plug-ins last."""
+    return list(dict.fromkeys([*SCHEDULERS, *plugins("schedulers")]))
 
 
 def scheduler_named(name: str, timing: Timing | None = None) -> Scheduler:
@@ -181,9 +202,7 @@ def scheduler_named(name: str, timing: Timing | None = None) -> Scheduler:
     found = SCHEDULERS.get(name)
     if found is None:
         if name not in plugins("schedulers"):
-            raise UserError(
-                f"unknown scheduler {name!r}: choose one of {', '.join([*SCHEDULERS, *plugins('schedulers')])}"
-            )
+            raise UserError(f"unknown scheduler {name!r}: choose one of {', '.join(scheduler_names())}")
         load_plugin("schedulers", name)
         return PluginScheduler(name)
     return replace(found, timing=timing) if timing and isinstance(found, HopAware) else found

@@ -151,7 +151,7 @@ def test_a_packet_waits_no_longer_than_the_threshold() -> None:
 
 
 def test_an_unknown_scheduler() -> None:
-    with pytest.raises(UserError, match="there is no scheduler 'best'"):
+    with pytest.raises(UserError, match="unknown scheduler 'best'"):
         scheduler_named("best")
 
 
