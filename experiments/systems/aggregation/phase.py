@@ -102,7 +102,7 @@ def check_choice(topology: Topology, jobs: Sequence[Hosts], options: PlannerOpti
     for link in topology.links if options.solves else ():
         if link.model.rate_bps is None:
             raise UserError(
-                f"placement {options.placement} reckons with the rates of links, and that between {link.a.node} and "
+                f"placement {options.placement} needs the rates of links, and that between {link.a.node} and "
                 f"{link.b.node} has none: give it one, or take the placement shared-path, explicit or none"
             )
     if options.demand_mbps is not None or options.placement == "explicit":

@@ -48,7 +48,7 @@ def placement_names() -> list[str]:
 
 
 def is_limited(placement: str | None) -> bool:
-    """Return whether a placement chooses at most as many programmable switches as it is told."""
+    """Return whether a placement takes a limit on the number of programmable switches."""
     if placement in METHODS:
         return METHODS[placement].is_limited
     return placement not in (None, *OWN_PLANNERS, "lp")
@@ -84,7 +84,7 @@ class PlannerOptions(BaseModel):
 
     @property
     def solves(self) -> bool:
-        """Whether the placement solves the linear program, for which links need rates."""
+        """True if the placement solves the linear program, for which links need rates."""
         return self.placement not in (None, *OWN_PLANNERS)
 
     def planner(self) -> AggregationPlanner | None:
@@ -100,12 +100,13 @@ class PlannerOptions(BaseModel):
         if not limited and self.programmable is not None:
             choices = ", ".join(filter(is_limited, placement_names()))
             raise UserError(f"a number of programmable switches goes with a placement that chooses them: {choices}")
-        if self.switches is not None and name not in NAMED:
-            raise UserError(f"switches are named, but placement {name or 'by default'} chooses its own")
-        if self.switches is None and name in NAMED:
-            raise UserError(f"placement {name} needs the names of switches")
+        shown = "the default placement" if name is None else f"placement {name}"
+        if self.switches and name not in NAMED:
+            raise UserError(f"switches are named, but {shown} chooses its own")
+        if name in NAMED and (self.switches is None or (name == "explicit" and not self.switches)):
+            raise UserError(f"placement {name} needs the names of switches (--switches; switches.named in a study)")
         if (self.switch_capacity_mbps, self.demand_mbps) != (None, None) and not self.solves:
-            raise UserError(f"placement {name or 'by default'} reckons with no capacity of switches and no demand")
+            raise UserError(f"{shown} does not use a capacity of switches or a demand")
         if name is None:
             return None
         if name == "none":

@@ -1,4 +1,4 @@
-"""What a planner of aggregation chooses, and the planners that solve nothing: which switches sum which gradient."""
+"""Planners of aggregation: their choice of switches and labels, and those that solve no linear program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AggregationChoice:
     """The solution of the linear program that the labels follow; None where none was solved."""
 
 
-# ---- Planners that solve nothing ----
+# ---- Planners without a linear program ----
 
 
 class AggregationPlanner(Protocol):
@@ -77,7 +77,7 @@ class ExplicitPlacement:
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
         if not self.switches:
-            raise UserError("name at least one aggregation switch, or turn aggregation off")
+            raise UserError("placement explicit needs at least one switch; with placement none no switch sums")
         hosts = {host.name for host in topology.hosts}
         for name in self.switches:
             if name in hosts:
@@ -90,12 +90,12 @@ class ExplicitPlacement:
 
 
 class SharedPathPlacement:
-    """Every switch that lies on some shortest path from every worker to the server.
+    """Choose all switches that lie on some shortest path from every worker to the server.
 
     Each of them can see the gradients of all workers without a detour, so fragments are dealt to all of them,
-    nearest to the workers first. The server's ToR is always among them, and the only one as soon as a worker
-    hangs on it too. Otherwise, on a fat-tree with workers in several pods, the aggregation switches of the
-    server's pod share the work with it, and on a leaf-spine the spines do.
+    nearest to the workers first. The server's ToR is always among them, and the only one if a worker is attached to
+    it, too. Otherwise, on a fat-tree with workers in several pods, the aggregation switches of the server's pod
+    share the work with it, and on a leaf-spine the spines do.
     """
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
@@ -115,8 +115,10 @@ class SharedPathPlacement:
 
 
 class OwnTorPlacement:
-    """Every worker's own top-of-rack switch sums for its rack, and the server's for all racks: each link carries each
-    fragment once, however many workers are behind it."""
+    """Let every worker's own top-of-rack switch sum for its rack, and the server's for all racks.
+
+    Each link carries each fragment once, however many workers are behind it.
+    """
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
         last = topology.attachment(server)

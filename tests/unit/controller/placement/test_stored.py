@@ -166,3 +166,10 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("GRADBED_CACHE", "/proc/nowhere")
     with pytest.raises(UserError, match="set GRADBED_CACHE"):
         StoredPlanner(OPTIONS).choose(*job())
+
+
+def test_an_empty_list_names_no_switches() -> None:
+    """A study may say `named: []`: a placement that chooses does so, and explicit says which option it lacks."""
+    assert PlannerOptions(placement="greedy", programmable=1, switches=()).planner() is not None
+    with pytest.raises(UserError, match=r"explicit needs the names of switches \(--switches; switches.named in a"):
+        PlannerOptions(placement="explicit", switches=()).planner()

@@ -230,7 +230,7 @@ def test_multicast_addresses(job: int, ip: str, mac: str) -> None:
         (("h2",), "h1", ExplicitPlacement(("x9",)), "no switch 'x9'"),
         (("h2",), "h1", ExplicitPlacement(("h3",)), "h3 is a host"),
         (("h2",), "h1", ExplicitPlacement(("e1", "e1")), "named twice: e1"),
-        (("h2",), "h1", ExplicitPlacement(()), "at least one aggregation switch"),
+        (("h2",), "h1", ExplicitPlacement(()), "placement explicit needs at least one switch"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(
