@@ -36,14 +36,14 @@ class Figure:
 
 
 class Results:
-    """All trials of a run that have ended.
+    """The trials of a run that have ended.
 
     Args:
         folder: The run's folder, results/NAME/STAMP.
 
     Attributes:
         folder: The same.
-        broken: Why trials have no result, by what they are called.
+        broken: Why trials have no result, by the trial's name.
 
     Raises:
         UserError: The folder holds no run of a study.
@@ -103,7 +103,7 @@ class Results:
 
     @property
     def failures(self) -> list[str]:
-        """What did not hold, a line each: checks of trials, trials that broke, goals that were missed."""
+        """Failures, one line each: failed checks of trials, broken trials, missed goals."""
         stored = {trial.digest: trial for trial in self._results.trials}
         lines = [f"{trial.place_text}{line}" for trial in stored.values() for line in trial.failures]
         lines += [f"{label}: {reason}" for label, reason in self.broken.items()]
@@ -115,7 +115,7 @@ class Results:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no failures."""
+        """True if there are no failures."""
         return not self.failures
 
     def plot(self, x: str, y: str, series: str | None = None, *, name: str | None = None, **fields: Any) -> Figure:

@@ -163,7 +163,7 @@ def systems() -> list[str]:
 
 
 def loaded(study: Study) -> LoadedStudy:
-    """What the experiment layer has of it."""
+    """Return the study as the experiments package loads it."""
     return study._loaded
 
 

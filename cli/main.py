@@ -40,7 +40,7 @@ All commands: ./gradbed --help. Completion by the TAB key: ./gradbed --install-c
 
 
 class GradbedCommands(Commands):
-    """All commands of `gradbed`."""
+    """The commands of `gradbed`."""
 
     entries = {  # noqa: RUF012
         "demo": Entry(
@@ -82,7 +82,7 @@ class GradbedCommands(Commands):
         ),
         "topo": Entry("gradbed.cli.commands.topo:app", "Show a topology, or write it as a file.", ("run",)),
         "doctor": Entry(
-            "gradbed.cli.commands.doctor:doctor", "Say what this machine has and lacks, and what mends it."
+            "gradbed.cli.commands.doctor:doctor", "Check what this machine has and lacks, and how to fix it."
         ),
         "calibrate": Entry(
             "gradbed.cli.commands.calibrate:calibrate",

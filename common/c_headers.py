@@ -41,7 +41,7 @@ _SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
 
 
 class CHeaders:
-    """What some C headers declare.
+    """The declarations of C headers, as ctypes.
 
     A pointer to a struct that has been declared in Python is typed, `const char *` is c_char_p, a pointer to pointers
     is POINTER(c_void_p), and any other pointer is an address (c_void_p), which takes bytes, arrays and `byref`, too.
@@ -116,17 +116,17 @@ class CHeaders:
 
     @cached_property
     def _source(self) -> str:
-        """Without comments, and with lines that go on joined."""
+        """Text of all headers without comments, with continued lines joined."""
         return _COMMENT.sub(" ", "\n".join(path.read_text() for path in self.paths)).replace("\\\n", " ")
 
     @cached_property
     def _text(self) -> str:
-        """Without directives of the preprocessor."""
+        """Source without preprocessor directives."""
         return _DIRECTIVE.sub("", self._source)
 
     @cached_property
     def _bodies(self) -> dict[str, str]:
-        """What stands between the braces of each struct."""
+        """Text between the braces of each struct, by name."""
         return {found[1]: _braced(self._text, found.end()) for found in _STRUCT.finditer(self._text)}
 
     @cached_property
@@ -182,9 +182,9 @@ class CHeaders:
 
 
 class _DeclaredOnly:
-    """Of a ctypes library: only functions that headers were bound for can be called.
+    """A mixin for ctypes libraries: only functions of bound headers can be called.
 
-    ctypes takes the result of any other function for an int, and cuts it to 32 bits without a word.
+    ctypes takes the result of any other function for an int, and silently truncates it to 32 bits.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -214,7 +214,7 @@ class _Constants(dict[str, int]):
         return value
 
     def value_of(self, expression: str) -> int:
-        """Of integers, names, operators that C and Python have in common, and UINT64_C."""
+        """Evaluate an expression of integers, names, UINT64_C, and operators that C and Python share."""
         text = re.sub(r"\bU?INT\d+_C\b", "", _SUFFIX.sub(r"\1", expression))
         return int(eval(text, {"__builtins__": {}}, self))
 
@@ -269,7 +269,7 @@ def _members(body: str) -> Iterator[_Declaration]:
 
 
 def _skip(tokens: Iterator[str], opening: str, closing: str) -> list[str]:
-    """What follows up to the end of what has been opened."""
+    """Return the tokens up to the closing one that matches."""
     depth, inner = 1, []
     for token in tokens:
         depth += (token == opening) - (token == closing)

@@ -232,14 +232,14 @@ _USER_APPLICATION, _NAME, _DESCRIPTION, _FLAGS = 4, 2, 3, 2
 _NANOSECOND_EXPONENT = 9
 
 
-class CaptureInterface(NamedTuple):
+class PcapngInterface(NamedTuple):
     """An interface of a capture; packets refer to it by number."""
 
     name: str
     description: str
 
 
-def file_header(interfaces: Iterable[CaptureInterface]) -> bytes:
+def file_header(interfaces: Iterable[PcapngInterface]) -> bytes:
     """Return the section and its interfaces, all Ethernet, with times in nanoseconds."""
     section = struct.pack("=IHHQ", _BYTE_ORDER_MAGIC, 1, 0, _UNKNOWN_LENGTH)
     blocks = [_block(_SECTION, section + _encoded_options([(_USER_APPLICATION, b"gradbed")]))]

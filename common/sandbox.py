@@ -248,7 +248,7 @@ def _take_pending(numbers: set[signal.Signals]) -> list[int]:
 
 
 def _reap_until_exit(child: int, relayed: set[signal.Signals], relays: dict[int, signal.Signals]) -> int:
-    """Be pid 1 until `child` ends; return its status. The kernel kills whoever is left when pid 1 exits."""
+    """Be pid 1 until `child` ends; return its status. The kernel kills all other processes when pid 1 exits."""
     received_s = dict.fromkeys(relayed, float("-inf"))
     while True:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:

@@ -16,49 +16,54 @@ from gradbed.topo.graph import Topology
 
 
 class ProgramFiles(BaseModel):
-    """Files that a P4 compiler wrote: BMv2 JSON, and P4Info as text or binary. routed: the controller fills its table
-    ipv4_routes, if it has one."""
+    """The files that a P4 compiler wrote for a program."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     json_: Path = Field(alias="json")
+    """BMv2 JSON."""
     p4info: Path
+    """P4Info, as text or binary."""
     routed: bool = True
+    """Whether the controller fills the table ipv4_routes, if the program has one."""
 
 
 class ControllerConfig(BaseModel):
-    """One JSON object; see the fields.
-
-    topology: the graph. targets: for every switch the gRPC address of its P4Runtime server, where its device id
-    is its number, or, of an OpenFlow switch, the TCP address at which it waits for a controller. thrift_ports: of
-    switches of BMv2, which tell by Thrift what their P4Runtime does not. programs: what P4
-    switches run, by name. switches: for every switch the name of its program, or "openflow". services: the systems
-    that have jobs in this network. The REST interface listens on rest_fd (an inherited bound socket) and at
-    rest_address ("127.0.0.1:8080", or the path of a unix socket), whichever are not null. ready_timeout_s: seconds
-    within which every switch must be programmed. apps: further os-ken applications to load into the process. journal:
-    a folder that holds the jobs; a controller that finds one takes over from the one that wrote it, and leaves in the
-    switches what is right already. Of several controllers with one journal one is in charge, the others stand by.
-    keep_pipelines and first_job: for a controller that takes over a running network without a journal; job numbers
-    that were in use there must not be given out again. hand_over: once every switch holds its plan, let go of them
-    all, for another controller to take over.
-    """
+    """The controller's configuration, a file with one JSON object."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topology: Topology
     targets: dict[str, str]
+    """For every P4 switch the gRPC address of its P4Runtime server, where its device id is its number; for every
+    OpenFlow switch the TCP address at which it waits for a controller."""
     thrift_ports: dict[str, int] = {}
+    """Thrift ports of BMv2 switches, whose P4Runtime servers do not read registers."""
     programs: dict[str, ProgramFiles] = {}
+    """P4 programs by name."""
     switches: dict[str, str]
+    """For every switch the name of its program, or "openflow"."""
     services: tuple[ServiceConfig, ...] = ()
+    """The systems that have jobs in this network."""
     rest_fd: int | None = Field(default=None, ge=0)
+    """File descriptor of an inherited bound socket at which the REST interface listens."""
     rest_address: str | None = None
+    """Address at which the REST interface listens, besides rest_fd: "127.0.0.1:8080", or the path of a unix
+    socket."""
     ready_timeout_s: float = Field(default=60.0, gt=0)
+    """Time within which every switch must be programmed."""
     apps: tuple[str, ...] = ()
+    """Further os-ken applications to load into the process."""
     journal: Path | None = None
+    """Folder with the jobs. A controller that finds one takes over from the controller that wrote it, and keeps what
+    is right already in the switches. Of several controllers with one journal one is in charge, the others stand
+    by."""
     keep_pipelines: bool = False
+    """Take over a running network without a journal: switches keep their pipelines."""
     first_job: int = Field(default=1, ge=1, le=MAX_JOB)
+    """The first job number, after those in use in a network that is taken over."""
     hand_over: bool = False
+    """Disconnect from all switches once they hold their plans, for another controller to take over."""
 
     @model_validator(mode="after")
     def _consistent(self) -> ControllerConfig:

@@ -76,18 +76,17 @@ FanIn = Annotated[int, Limits(ge=0, le=MAX_WORKERS)]
 
 @dataclass(frozen=True)
 class Designation:
-    """Where a gradient is summed on its way: the label that one worker's packet of one fragment carries.
-
-    switch_number: the designated switch; 0: none, the packet goes straight to the server. fan_in: how many workers'
-    gradients that switch waits for. next_switch: where the sum, or a packet that the first switch could not take, is
-    summed next: the server's top-of-rack switch, or 0 for the server itself. next_fan_in: how many workers'
-    gradients, alone or in sums, the next switch waits for.
-    """
+    """The switches that sum a gradient on its way: the label of one worker's packet of one fragment."""
 
     switch_number: SwitchNumber = 0
+    """The designated switch; 0: none, the packet goes straight to the server."""
     fan_in: FanIn = 0
+    """Number of workers whose gradients that switch waits for."""
     next_switch: SwitchNumber = 0
+    """The switch that sums next, for the sum or a packet that the first switch could not take: the server's
+    top-of-rack switch, or 0 for the server itself."""
     next_fan_in: FanIn = 0
+    """Number of workers whose gradients, alone or in sums, the next switch waits for."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 

@@ -30,7 +30,7 @@ class PacketClass:
 
 
 def in_any_form(classes: Sequence[PacketClass]) -> tuple[PacketClass, ...]:
-    """Where switches may wrap them up on their way."""
+    """Return the classes for a network whose switches may encapsulate packets."""
     return tuple(replace(each, becomes=None) for each in classes)
 
 

@@ -97,9 +97,16 @@ PAUSE_BYTES = 60
 
 
 def packets_without_loss(links: Iterable[LinkModel], least_bytes: int, most_bytes: int, priorities: int = 1) -> int:
-    """How many packets of one priority, queue_packets, a queue must hold so that it loses nothing of what comes by
-    these links, which have PFC and a rate. least_bytes: of frames of that priority; most_bytes: of any on the ways
-    back. priorities: that may be paused at one moment. docs/lossless-ethernet.md tells how it comes about."""
+    """Return the packets of one priority (queue_packets) that a queue must hold to lose none, given its input links.
+
+    docs/lossless-ethernet.md derives it.
+
+    Args:
+        links: Input links, with PFC and a rate.
+        least_bytes: Shortest frame of that priority.
+        most_bytes: Longest frame in the reverse direction, behind which a pause frame may wait.
+        priorities: Number of priorities that may be paused at the same time.
+    """
     packets = 0
     for link in links:
         if link.rate_bps is None or not link.pfc_xoff_bytes:

@@ -121,9 +121,12 @@ def with_wavelengths(topology: Topology) -> Topology:
 
 
 def with_circuits(topology: Topology, slot_us: int, guard_us: int) -> Topology:
-    """Of the wavelengths of a fibre one can be sent at a time, wavelength 1 + s mod (N-1) in slot s: what comes in by
-    fibre i leaves by fibre i + W then, one permutation for the whole switch. At the end of a slot the switch is set,
-    and nothing begins to be sent. The planes' slots are shifted, so that circuits of a pair come more evenly."""
+    """Return the topology with circuit switching: one wavelength of a fibre can be sent at a time.
+
+    In slot s it is wavelength W = 1 + s mod (N-1): light that arrives by fibre i leaves by fibre i + W, one
+    permutation for the whole switch. In the guard time at the end of a slot the switch is reconfigured and no frame
+    begins. The slots of the planes are shifted, so that circuits of a pair of units are spread more evenly in time.
+    """
     n = size_of(topology)
     for plane in range(PLANES):
         first_turn = plane * ((n - 1) // PLANES)

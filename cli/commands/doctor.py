@@ -1,4 +1,4 @@
-"""gradbed doctor: what this machine has and lacks, what each lack costs, and what mends it."""
+"""gradbed doctor: what this machine has and lacks, what each lack costs, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services: one system's part of the controller each, named in the controller's configuration and loaded by name."""
+"""Services: the part of the controller that is a system's own, named in the configuration and loaded by name."""
 
 from __future__ import annotations
 
@@ -28,25 +28,28 @@ class NoSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
-    """Decides what switches hold for one system: plans in, plans out, no network, no clock.
+    """Decide what switches hold for one system: requests in, plans out, no network, no clock.
 
     The controller (controller/core/controller.py) calls one method at a time. It installs together IPv4 routes to all
     hosts, the base plans of all services, and the plans of all jobs; they must not contradict each other.
 
-    Settings: what the operator sets once. Request: what a job is asked with. State: what is kept of an admitted job,
-    in memory and in the journal: all decisions made, so that the job's plan follows from it, the topology and the
-    routes. Answer: what agents and callers are told of a job; it must have the field `job`, its number. Listed: the
-    same in a list of jobs. Examples in their JSON schemas are shown in the description of the REST interface.
-    programs: the P4 programs of this system. As far as the system is concerned all other switches only forward:
-    planners plan for all switches alike, and `plain` tells what those hold. Messages come from these programs alone.
+    Examples in the JSON schemas of its models are shown in the description of the REST interface.
     """
 
     Settings: type[SettingsT]
+    """Model of the settings, in the controller's configuration."""
     Request: type[RequestT]
+    """Model of a request for a job."""
     State: type[StateT]
+    """Model of an admitted job, kept in memory and in the journal: all decisions, so that the job's plan follows from
+    it, the topology and the routes."""
     Answer: type[AnswerT]
+    """Model of the answer to a request, for agents and callers; its field `job` is the job's number."""
     Listed: type[BaseModel]
+    """Model of a job in the list of jobs; by default the answer."""
     programs: Collection[str]
+    """Names of the P4 programs of this system. To the system all other switches only forward: planners plan for all
+    switches alike, and `plain` returns what those hold instead. Messages come from these programs alone."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -59,21 +62,29 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
         self.settings = settings
 
     def unrouted(self) -> Collection[str]:
-        """Names of switches to which the controller is to give no IPv4 routes, since they know no addresses."""
+        """Return names of switches that get no IPv4 routes, since their programs do not parse IPv4."""
         return ()
 
     def base(self) -> Plan:
-        """Return what switches hold beside the routes and jobs, by what the service knows now."""
+        """Return the base plan: what switches hold at present besides routes and jobs."""
         return Plan(switches={})
 
     @abstractmethod
     def admit(self, number: int, request: RequestT, others: Mapping[int, StateT]) -> StateT:
-        """Make all decisions for a job. others: the system's jobs that run already, by number. UserError if the
-        request makes no sense; nothing has changed then."""
+        """Make all decisions for a job.
+
+        Args:
+            number: The job's number.
+            request: The request.
+            others: The system's running jobs, by number.
+
+        Raises:
+            UserError: The request makes no sense; nothing has changed then.
+        """
 
     @abstractmethod
     def plan(self, number: int, state: StateT) -> Plan:
-        """Return what switches hold for a job."""
+        """Return the plan of a job: what switches hold for it."""
 
     @abstractmethod
     def answer(self, number: int, state: StateT) -> AnswerT: ...
@@ -83,26 +94,28 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
         return self.answer(number, state)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:
-        """Return what a switch that only forwards holds for an entry of this system's program; None: nothing.
-
-        Its tables are those of p4src/forward.p4.
+        """Return the entry of p4src/forward.p4 that replaces an entry of this system's program; None: none.
 
         Raises:
-            UserError: It cannot be done there.
+            UserError: A switch that only forwards cannot do it.
         """
         return entry
 
     def on_message(self, switch: str, message: Message) -> Plan | None:
-        """Handle what a switch with a program of this system sent.
+        """Handle a digest or a packet-in of a switch with a program of this system.
 
-        Returns the base plan from now on, or None if it has not changed. What a service learns so is not in the
+        Returns the new base plan, or None if it has not changed. State that a service learns here is not in the
         journal.
         """
         return None
 
     def reroute(self, topology: Topology, routes: Routes) -> None:
-        """Links went down or came up: `topology` has those that are up, `routes` follows them. The base plan and the
-        jobs' plans are asked for anew then. Links without which no path is left between switches stay in."""
+        """Handle that links went down or came up; the base plan and the plans of all jobs are asked for afterwards.
+
+        Args:
+            topology: The network with the links that are up, and those without which switches would be unreachable.
+            routes: The routes in it.
+        """
         self.topology = topology
         self.routes = routes
 
@@ -111,7 +124,7 @@ class Service(ABC, Generic[SettingsT, RequestT, StateT, AnswerT]):
 
 
 class ServiceConfig(BaseModel):
-    """name: the system's, in paths of the REST interface. service: "module:Class". settings: of its own type."""
+    """The service of a system, and its settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -119,8 +132,11 @@ class ServiceConfig(BaseModel):
         str,
         Spelling(r"[a-z][a-z0-9_-]*", "a name is a lower-case letter, then such letters, digits, _ and -"),
     ]
+    """Name of the system, in paths of the REST interface."""
     service: Annotated[str, Spelling(r"[\w.]+:\w+", "a service is written module:class")]
+    """The service's class, as "module:Class"."""
     settings: dict[str, Any] = {}
+    """Settings of the service's own type."""
 
 
 AnyService = Service[Any, Any, Any, Any]

@@ -43,10 +43,13 @@ class Superseded(UserError):
 
 
 class Term:
-    """Of a controller that is in charge, as far as it knows (see `take_charge`).
+    """The term of a controller that is in charge, as far as it knows (see `take_charge`).
 
-    number: higher than those of all terms before; nanoseconds since 1970 unless the clock was set back. folder: what
-    is written there by its path is lost to no successor, and fails once there is one.
+    Args:
+        number: Higher than those of all terms before; nanoseconds since 1970 unless the clock was set back.
+        folder: The term's folder. A successor finds what is written there by its path, and writing fails once there
+            is one.
+        lock: File descriptor of the lock on the sign of life.
     """
 
     def __init__(self, number: int, folder: Path, lock: int) -> None:
@@ -66,7 +69,7 @@ class Term:
             Superseded: Another controller is in charge.
         """
         bid = max(self.number, at_least, time.time_ns())
-        # Not earlier: whoever takes charge after this bids later, and so more.
+        # Not earlier: a controller that takes charge after this bids later, and so higher.
         self.beat()
         return bid
 

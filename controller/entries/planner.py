@@ -165,7 +165,7 @@ class EntriesPlanner:
 # ---- The service ----
 
 
-class Traffic(BaseModel, frozen=True, extra="forbid"):
+class TrafficRequest(BaseModel, frozen=True, extra="forbid"):
     """A request without fields: the tables are filled already."""
 
 
@@ -175,10 +175,10 @@ class Admitted(BaseModel, frozen=True):
     job: int
 
 
-class EntriesService(Service[EntriesSettings, Traffic, Traffic, Admitted]):
+class EntriesService(Service[EntriesSettings, TrafficRequest, TrafficRequest, Admitted]):
     """`base` is the plan of the entries; jobs add nothing to it."""
 
-    Settings, Request, State, Answer = EntriesSettings, Traffic, Traffic, Admitted
+    Settings, Request, State, Answer = EntriesSettings, TrafficRequest, TrafficRequest, Admitted
     programs: AnyCollection[str] = ()
 
     def __init__(self, topology: Topology, routes: Routes, settings: EntriesSettings) -> None:
@@ -189,13 +189,13 @@ class EntriesService(Service[EntriesSettings, Traffic, Traffic, Admitted]):
     def base(self) -> Plan:
         return self._planner.plan(self.topology, self.routes)
 
-    def admit(self, number: int, request: Traffic, others: Mapping[int, Traffic]) -> Traffic:
+    def admit(self, number: int, request: TrafficRequest, others: Mapping[int, TrafficRequest]) -> TrafficRequest:
         return request
 
-    def plan(self, number: int, state: Traffic) -> Plan:
+    def plan(self, number: int, state: TrafficRequest) -> Plan:
         return Plan(switches={})
 
-    def answer(self, number: int, state: Traffic) -> Admitted:
+    def answer(self, number: int, state: TrafficRequest) -> Admitted:
         return Admitted(job=number)
 
 

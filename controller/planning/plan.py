@@ -95,7 +95,7 @@ class TableEntry(Value):
 
     @property
     def key(self) -> EntryKey:
-        """What makes it this entry of the table: all but the action."""
+        """Identity of the entry in its table: all but the action."""
         return self.table, tuple(sorted(self.match.items(), key=lambda item: item[0])), self.priority
 
     @property
@@ -148,7 +148,7 @@ class Flow(Value):
 
     @property
     def key(self) -> FlowKey:
-        """What makes it this flow of the switch: all but the actions."""
+        """Identity of the flow in its switch: all but the actions."""
         return self.priority, tuple(sorted(self.match.items(), key=lambda item: item[0]))
 
     @property
@@ -254,7 +254,7 @@ class SwitchPlan(Value):
 
     @property
     def more_than_entries(self) -> bool:
-        """Whether it has what only P4 switches can hold, besides entries."""
+        """True if the plan has registers, default actions, clone sessions or meters, which only P4 switches hold."""
         return bool(self.registers or self.defaults or self.clones or self.meters)
 
     @classmethod

@@ -117,14 +117,12 @@ def remaining_network(topology: Topology, down: Collection[LinkName]) -> Topolog
 
 @dataclass(frozen=True)
 class Routes:
-    """Which neighbour each switch sends to, for every switch as the destination.
-
-    next_hops[destination][switch] is the neighbour of `switch` on its way to `destination`; distances count
-    links between switches. Hosts never forward, so no route runs through one.
-    """
+    """Routes between all pairs of switches. Hosts never forward, so no route runs through one."""
 
     next_hops: Mapping[str, Mapping[str, str]]
+    """next_hops[destination][switch]: the neighbour of the switch on its route to the destination."""
     distances: Mapping[str, Mapping[str, int]]
+    """distances[destination][switch]: links between the two switches."""
 
     def next_hop(self, switch: str, destination: str) -> str:
         return self.next_hops[destination][switch]
@@ -155,7 +153,11 @@ def switch_graph(topology: Topology) -> nx.Graph:
 
 
 def shortest_routes(topology: Topology) -> Routes:
-    """Routes along shortest paths, equal ones spread over the destinations; UserError if not connected."""
+    """Return routes along shortest paths, equal ones spread over the destinations.
+
+    Raises:
+        UserError: The switches are not connected.
+    """
     graph = switch_graph(topology)
     order = {switch.name: index for index, switch in enumerate(topology.switches)}
     neighbours = {name: sorted(graph[name], key=order.__getitem__) for name in order}
@@ -226,13 +228,17 @@ def routing_plan(
     unrouted_programs: Collection[str] = (),
     unrouted: Collection[str] = (),
 ) -> Plan:
-    """IPv4 routes to every host on every switch; programs[switch] is the program that it runs.
+    """Return the plan with IPv4 routes to every host on every switch.
 
-    Switches whose program is one of unrouted_programs, which have no table ipv4_routes, and those of `unrouted` hold
-    nothing.
-
-    A switch holds an entry for each of its prefixes (prefix_routes). Towards a switch the next destination MAC is
+    A switch has an entry for each of its prefixes (`prefix_routes`). Towards a switch the next destination MAC is
     that switch's, at the edge the host's.
+
+    Args:
+        topology: The network.
+        routes: Its routes.
+        programs: The program of each switch.
+        unrouted_programs: Programs without a table ipv4_routes: switches that run them get no routes.
+        unrouted: Further switches that get no routes.
     """
     behind = prefixes_behind(topology)
     switches: dict[str, SwitchPlan] = {}
@@ -252,10 +258,10 @@ def routing_plan(
 def prefix_routes(
     topology: Topology, routes: Routes, switch: str, behind: Mapping[str, Collection[IPv4Network]]
 ) -> dict[IPv4Network, str]:
-    """The neighbour that a switch sends each prefix to; `behind`: prefixes_behind of the topology.
+    """Return the next hop of each prefix at a switch; `behind` is `prefixes_behind` of the topology.
 
-    One /32 for each host of its own. A whole subnet that sits behind another switch is one prefix (one /32 for each
-    host where a subnet is spread over several), and neighbouring prefixes that go the same way are one (summarised).
+    The switch's own hosts have a /32 each. A whole subnet behind another switch is one prefix (one /32 for each host
+    where a subnet is spread over several switches), and adjacent prefixes with the same next hop are aggregated.
     """
     own = {
         IPv4Network(host.ip): host.name for host in topology.hosts if topology.attachment(host.name).name == switch
@@ -293,8 +299,11 @@ NextHops = tuple[str, ...]
 
 
 def equal_cost_next_hops(topology: Topology, destinations: Iterable[str]) -> Mapping[str, Mapping[str, NextHops]]:
-    """[switch][destination]: every neighbour of the switch that lies on a shortest path to that other switch.
-    UserError if the switches are not connected."""
+    """Return the neighbours of each switch that lie on a shortest path to a destination: [switch][destination].
+
+    Raises:
+        UserError: The switches are not connected.
+    """
     graph = switch_graph(topology)
     neighbours = {
         name: [other for other in topology.neighbours(name) if not topology.is_host(other)] for name in graph
@@ -309,5 +318,5 @@ def equal_cost_next_hops(topology: Topology, destinations: Iterable[str]) -> Map
 
 
 def hash_seed(seed: int, switch: str) -> int:
-    """32 bits for one switch of a network whose hashes have that seed."""
+    """Return the 32-bit hash seed of one switch, derived from the seed of the network."""
     return int.from_bytes(blake2b(f"{seed} {switch}".encode(), digest_size=4).digest(), "big")

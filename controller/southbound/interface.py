@@ -1,4 +1,4 @@
-"""What the controller asks of the switches, and what they tell it, whatever protocol they speak."""
+"""The interface between the controller and its switches, for any protocol: plans, reads, status and messages."""
 
 from __future__ import annotations
 
@@ -17,38 +17,36 @@ from gradbed.controller.planning.plan import Plan, SwitchPlan
 
 @dataclass(frozen=True)
 class Target:
-    """A gRPC address ("127.0.0.1:9559", "unix:/run/p4rt.sock") and the switch's P4Runtime device id there.
-
-    thrift_port: of a switch of BMv2, whose P4Runtime reads no registers.
-    """
+    """The address of a switch."""
 
     address: str
+    """gRPC address ("127.0.0.1:9559", "unix:/run/p4rt.sock")."""
     device_id: int
+    """The switch's P4Runtime device id at that address."""
     thrift_port: int | None = None
+    """Thrift port of a BMv2 switch, whose P4Runtime server does not read registers."""
 
 
-# ---- What P4 switches tell of their own accord ----
+# ---- Messages of P4 switches ----
 
 
 @dataclass(frozen=True)
 class Digest:
-    """A list of digest messages of one kind.
-
-    name: the digest's in P4Info, which is that of its struct ("learn_t"). entries: the fields of each message by
-    name; those of a tuple are named "0", "1" and so on.
-    """
+    """A digest list: messages of one digest (P4Runtime specification, "Digest Messages")."""
 
     name: str
+    """Name of the digest in P4Info, which is that of its struct ("learn_t")."""
     entries: tuple[Mapping[str, int], ...]
+    """Fields of each message by name; those of a tuple are named "0", "1" and so on."""
 
 
 @dataclass(frozen=True)
 class PacketIn:
-    """A packet that a switch sent to the controller. metadata: the fields of the program's header
-    @controller_header("packet_in") by name."""
+    """A packet that a switch sent to the controller."""
 
     payload: bytes
     metadata: Mapping[str, int]
+    """Fields of the program's header @controller_header("packet_in") by name."""
 
 
 Message = Digest | PacketIn
@@ -58,28 +56,29 @@ Message = Digest | PacketIn
 
 
 class SouthboundError(Exception):
-    """A switch did not do what it was asked; one line that names the switch."""
+    """Raised when a switch does not carry out a request; one line that names the switch."""
 
 
 class SouthboundTimeout(SouthboundError):
-    """A switch is there, as far as we know, but did not answer in time."""
+    """Raised when a connected switch does not answer in time."""
 
 
 @dataclass(frozen=True)
 class SwitchStatus:
-    """connected: pipeline and plan are in place. pipeline: what runs ("aggregation 1f0c..."); None if nothing
-    that we know. error: why it is not connected, "" if it is."""
+    """The status of a switch."""
 
     name: str
     connected: bool
+    """Whether the switch has its pipeline and its part of the plan."""
     pipeline: str | None = None
+    """The pipeline that runs ("aggregation 1f0c..."); None if none, or an unknown one."""
     error: str = ""
+    """Why the switch is not connected; empty if it is."""
 
 
 @dataclass(slots=True)
 class CounterCell:
-    """One cell of a counter array. Not frozen: a large network has some hundred thousand, and to freeze one takes
-    longer than to read it."""
+    """A cell of a counter array. It is not frozen, since creating frozen ones takes longer than reading them."""
 
     index: int
     packets: int
@@ -87,18 +86,20 @@ class CounterCell:
 
 
 class SouthboundListener(Protocol):
-    """Learns what switches tell. Methods are called from any thread, and must not call the southbound in turn unless
-    it has no threads of its own."""
+    """Callbacks of a southbound.
+
+    They are called from any thread, and must not call the southbound, unless that has no threads of its own.
+    """
 
     def switch_changed(self, status: SwitchStatus) -> None:
-        """A switch came or went."""
+        """Called when a switch has connected or disconnected."""
 
     def message(self, switch: str, message: Message) -> None:
-        """A P4 switch sent something of its own accord."""
+        """Called when a P4 switch has sent a digest or a packet."""
 
 
 class NoListener:
-    """For those who do not want to know."""
+    """A listener that ignores all events."""
 
     def switch_changed(self, status: SwitchStatus) -> None: ...
 
@@ -106,41 +107,58 @@ class NoListener:
 
 
 class Southbound(Protocol):
-    """Makes the switches hold a plan. Methods may be called from any thread."""
+    """Bring all switches to a plan, and keep them there. Methods may be called from any thread."""
 
     def listen(self, listener: SouthboundListener) -> None:
-        """Tell `listener` from now on; before `start`."""
+        """Set the listener; to be called before `start`."""
 
     def start(self, plan: Plan) -> None:
-        """Begin to connect; every switch gets its part of the plan as soon as it is there, and again whenever
-        it comes back."""
+        """Begin to connect; every switch gets its part of the plan whenever it connects."""
 
     def wait_ready(self, timeout_s: float) -> None:
-        """Return once every switch holds its part of the plan. UserError when a switch refuses it, or is not
-        there in time."""
+        """Return once every switch holds its part of the plan.
+
+        Raises:
+            UserError: A switch rejects it, or does not connect in time.
+        """
 
     def apply(self, plan: Plan) -> None:
-        """Go over to another plan for the same switches, writing the difference. SouthboundError if a switch is
-        away, refuses, or is late (SouthboundTimeout); the plan before then stays the one that switches are
-        brought to, and nothing goes on writing the other."""
+        """Change to another plan for the same switches by writing the difference.
+
+        Raises:
+            SouthboundError: A switch is away, rejects the plan, or is late (SouthboundTimeout). Switches are kept at
+                the previous plan then.
+        """
 
     def status(self) -> list[SwitchStatus]: ...
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
-        """All counter arrays of a switch, by their short name, read now. SouthboundError if it is away or
-        late."""
+        """Read all counter arrays of a switch and return them by their short names.
+
+        Raises:
+            SouthboundError: The switch is away or late.
+        """
 
     def differences(self, switch: str) -> Sequence[str] | None:
-        """What the switch, asked now, holds otherwise than its part of the plan: a line for each change that would
-        bring it there, none if it holds all. Registers and meters are not asked for, which packets change. None: it
-        cannot tell (not every target reads groups). SouthboundError if it is away or late."""
+        """Read a switch and return the differences from its part of the plan: a line for each change that is missing.
+
+        Registers and meters are not read, since packets change them. None: the switch cannot report its contents (not
+        every target reads groups).
+
+        Raises:
+            SouthboundError: The switch is away or late.
+        """
 
     def registers(self, switch: str, name: str) -> Sequence[int | None]:
-        """All cells of one register array, by any of its names, read now; None: a number that the switch cannot tell
-        (BMv2: from 2^63 - 1 on). UserError if there is no such array, SouthboundError if the switch is away."""
+        """Read all cells of a register array, by any of its names; None: a value too large for BMv2 (2^63 - 1 on).
+
+        Raises:
+            UserError: There is no such array.
+            SouthboundError: The switch is away.
+        """
 
     def hand_over(self) -> None:
-        """Let go of all switches, which keep what they hold: another controller is in charge from now on."""
+        """Disconnect from all switches, which keep their state: another controller is in charge from now on."""
 
     def stop(self) -> None: ...
 

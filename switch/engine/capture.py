@@ -62,7 +62,7 @@ class Capture(Closing):
         header = b""
         if kind == "pcapng":
             header = capture_files.file_header(
-                capture_files.CaptureInterface(each.name, each.description) for each in interfaces
+                capture_files.PcapngInterface(each.name, each.description) for each in interfaces
             )
         number = engine.call("capture_open", _begun(file, header), _FORMATS.index(kind))
         if number < 0:

@@ -1,7 +1,8 @@
 """OpenFlow connections by os-ken: the application that hears what switches say, and how a switch is called.
 
-Our switches wait for their controller (Open vSwitch's "ptcp"), so that they are reached at once whoever starts first.
-os-ken's listener, which it opens whenever an application handles OpenFlow events, is kept to the loopback address.
+Our switches wait for their controller (Open vSwitch's "ptcp"), so that they are reached at once, in whatever order
+switches and controller start. os-ken's listener, which it opens whenever an application handles OpenFlow events, is
+kept to the loopback address.
 """
 
 from __future__ import annotations

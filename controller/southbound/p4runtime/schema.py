@@ -200,7 +200,7 @@ class ProgramSchema:
 
     @property
     def routes_ipv4(self) -> bool:
-        """Whether it has a table for the routes of controller/planning/routing.py."""
+        """True if the program has a table for the routes of controller/planning/routing.py."""
         return any(table.name.split(".")[-1] == "ipv4_routes" for table in self.tables)
 
     def normalised(self, plan: SwitchPlan) -> SwitchPlan:
@@ -369,7 +369,7 @@ def _arrays(kind: str, messages: Any, direct: Sequence[tuple[Any, TableSchema | 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A forwarding pipeline configuration (P4Runtime 1.3.0, section 7)."""
+    """A forwarding pipeline configuration (P4Runtime specification, section 7)."""
 
     name: str
     p4info: Any

@@ -1,7 +1,7 @@
-"""The controller's part of the interconnect: what hybrid switches are told of the network and of links that are down.
+"""The interconnect service: entries of hybrid switches for the network and the links that are up.
 
-Optical switches hold nothing, since light follows from its wavelength (p4src/optical.p4); as OpenFlow switches they
-hold flows that say so (entries.py).
+Optical switches hold no entries, since the path of light follows from its wavelength (p4src/optical.p4); as OpenFlow
+switches they hold flows for that (entries.py).
 """
 
 from __future__ import annotations
@@ -31,35 +31,38 @@ HYBRID_PROGRAM = "interconnect"
 OPTICAL_PROGRAM = "optical"
 
 OpticalKind = Literal["p4", "openflow"]
-"""What optical switches are: p4src/optical.p4, or crossbars that know OpenFlow."""
+"""The program of optical switches: p4src/optical.p4, or flows of an OpenFlow crossbar."""
 
 
 class InterconnectSettings(BaseModel, frozen=True, extra="forbid"):
-    """policy: how hybrid switches choose. per_wavelength: whether each wavelength of a fibre is a channel of its own.
-    flowlet_us: after a pause as long a flow chooses anew; 0: each packet does. optical: what optical switches are.
-    seed: of the hashes by which flows are spread."""
+    """Settings of the service."""
 
     policy: PolicyName = "least-loaded"
+    """Routing policy of hybrid switches."""
     per_wavelength: bool = True
+    """Whether each wavelength of a fibre is a channel of its own."""
     flowlet_us: int = Field(default=0, ge=0, lt=2**48)
+    """Pause after which a flow chooses its path anew; 0: each packet chooses."""
     optical: OpticalKind = "p4"
+    """The program of optical switches."""
     seed: int = 1
+    """Seed of the hashes that spread flows."""
 
 
-class Traffic(BaseModel, frozen=True, extra="forbid"):
-    """A job of the interconnect: hosts that send to each other. Switches need to know nothing of it."""
+class InterconnectRequest(BaseModel, frozen=True, extra="forbid"):
+    """A request without fields: hosts send to each other, and switches need no entries for that."""
 
 
 class AdmittedTraffic(BaseModel, frozen=True):
-    """The answer to admitted traffic: its number."""
+    """The answer: the job's number."""
 
     job: int
 
 
-class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, AdmittedTraffic]):
+class InterconnectService(Service[InterconnectSettings, InterconnectRequest, InterconnectRequest, AdmittedTraffic]):
     """Implements gradbed.controller.core.service.Service."""
 
-    Settings, Request, State, Answer = InterconnectSettings, Traffic, Traffic, AdmittedTraffic
+    Settings, Request, State, Answer = InterconnectSettings, InterconnectRequest, InterconnectRequest, AdmittedTraffic
     programs = (HYBRID_PROGRAM, OPTICAL_PROGRAM)
 
     def __init__(self, topology: Topology, routes: Routes, settings: InterconnectSettings) -> None:
@@ -96,13 +99,15 @@ class InterconnectService(Service[InterconnectSettings, Traffic, Traffic, Admitt
             )
         return Plan(switches=switches)
 
-    def admit(self, number: int, request: Traffic, others: Mapping[int, Traffic]) -> Traffic:
+    def admit(
+        self, number: int, request: InterconnectRequest, others: Mapping[int, InterconnectRequest]
+    ) -> InterconnectRequest:
         return request
 
-    def plan(self, number: int, state: Traffic) -> Plan:
+    def plan(self, number: int, state: InterconnectRequest) -> Plan:
         return Plan(switches={})
 
-    def answer(self, number: int, state: Traffic) -> AdmittedTraffic:
+    def answer(self, number: int, state: InterconnectRequest) -> AdmittedTraffic:
         return AdmittedTraffic(job=number)
 
     def plain(self, switch: str, entry: TableEntry) -> TableEntry | None:

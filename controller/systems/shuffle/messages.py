@@ -1,4 +1,4 @@
-"""What is said of a shuffle at the REST interface, and what is kept of it."""
+"""Requests, state and answers of shuffle jobs, in the REST interface and in the journal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gradbed.controller.systems.shuffle.scheduling.schedule import Schedule, Tre
 from gradbed.formats.shuffle import USUAL_BITS
 
 Multicast = Literal["bit-string", "groups"]
-"""How packets find several receivers: by the set of them in the packet, or by a group for each set."""
+"""Addressing of several receivers: a bit string in the packet, or a multicast group for each set."""
 
 Unicast = Literal["trees", "routes"]
-"""How packets find a single receiver: on a tree like all others, or on its IPv4 routes."""
+"""Path to a single receiver: a tree, as for several, or the IPv4 routes."""
 
 # On star:3: h1 and h2 want what the other has, and h3 has both.
 _REQUEST_EXAMPLE: dict[str, Any] = {
@@ -28,68 +28,81 @@ _REQUEST_EXAMPLE: dict[str, Any] = {
 
 
 class ShuffleSettings(BaseModel):
-    """bits: length of the bit strings that the switches' program knows."""
+    """Settings of the service."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     bits: int = Field(default=USUAL_BITS, ge=8, multiple_of=8)
+    """Length of the bit strings of the switches' program."""
 
 
 class ShuffleRequest(BaseModel):
-    """A shuffle to plan. workers: hosts; sizes_bytes: of every sample; stored, needed: samples of each worker, in
-    ascending order. master: a host that stores everything, for coded-master. variants: trees that every sender may
-    choose from, at most; tree_choice: which of equally short ones a packet takes. timing: of the model by which
-    packets wait for loans; null: the scheduler's own."""
+    """A shuffle to plan."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"example": _REQUEST_EXAMPLE})
 
     workers: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Hosts."""
     sizes_bytes: tuple[int, ...]
+    """Size of every sample."""
     stored: tuple[tuple[int, ...], ...]
+    """Samples that each worker stores, in ascending order."""
     needed: tuple[tuple[int, ...], ...]
+    """Samples that each worker needs, in ascending order."""
     master: str | None = None
+    """A host that stores every sample, for schedulers that need one."""
     scheduler: str = "improved"
     seed: int = 1
     timing: Timing | None = None
+    """Timing by which packets wait for loans; null: the scheduler's own."""
     variants: int = Field(default=1, ge=1)
+    """Largest number of trees that every sender may choose from."""
     tree_choice: TreeChoice = "least-loaded"
+    """Rule by which a packet chooses among equally short trees."""
     multicast: Multicast = "bit-string"
     unicast: Unicast = "trees"
 
 
 class Delivery(BaseModel):
-    """How a transmission travels. dst_ip: of its one receiver, or of a group; null: by bit string, on the tree
-    bift_id."""
+    """The addressing of a transmission."""
 
     model_config = ConfigDict(frozen=True)
 
     dst_ip: str | None = None
+    """Address of its one receiver, or of a multicast group; null: receivers are in the bit string."""
     bift_id: int = 0
+    """Number of the tree for the bit string."""
 
 
 class ShuffleJob(BaseModel):
-    """All decisions of a shuffle. deliveries: of each transmission. first_bift_id: of the schedule's first tree;
-    first_address, addresses: multicast addresses, counted over all jobs; first_group, groups: of each switch, counted
-    from the last number downwards."""
+    """All decisions of a shuffle."""
 
     model_config = ConfigDict(frozen=True)
 
     instance: ShuffleInstance
     schedule: Schedule
     deliveries: tuple[Delivery, ...]
+    """The addressing of each transmission."""
     first_bift_id: int
+    """Number of the schedule's first tree."""
     first_address: int
+    """Its first multicast address, counted over all jobs."""
     addresses: int
+    """Number of its multicast addresses."""
     first_group: int
+    """Its first multicast group in each switch; groups are counted downwards from the last number."""
     groups: int
+    """Number of its multicast groups."""
 
 
 class NewShuffle(BaseModel):
-    """What a shuffle's agents must know. bits: length of bit strings; hops: of all transmissions together."""
+    """The answer to a new shuffle: what its agents need to know."""
 
     job: int
     bits: int
+    """Length of bit strings."""
     hops: int
+    """Hops of all transmissions."""
     schedule: Schedule
     deliveries: tuple[Delivery, ...]
     first_bift_id: int

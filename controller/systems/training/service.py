@@ -28,14 +28,20 @@ _REQUEST_EXAMPLE: dict[str, Any] = {
 
 
 class Marking(BaseModel, frozen=True, extra="forbid"):
-    """When a packet leaves marked by ECN: if it finds k_max or more waiting in its queue always, with more than k_min
-    by chance, which grows to p_max. k_max null: from k_min on always. Thresholds are packets, or, with frame_bytes,
-    bytes of frames of that length, since a P4 switch sees how many packets wait and not how long they are."""
+    """Thresholds of ECN marking, as in DCQCN (SIGCOMM 2015, section 3.1).
+
+    Thresholds are packets, or, with frame_bytes, bytes of frames of that length, since P4 programs see the number of
+    packets in a queue and not their lengths.
+    """
 
     k_min: int = Field(ge=0, lt=2**40)
+    """Queue length above which packets are marked at random; without k_max, from which on all are marked."""
     k_max: int | None = Field(default=None, ge=1, lt=2**40)
+    """Queue length from which on all packets are marked."""
     p_max: float = Field(default=1.0, gt=0, le=1)
+    """Probability of marking that is reached at k_max."""
     frame_bytes: int | None = Field(default=None, ge=1)
+    """Length of frames, if thresholds are in bytes."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Marking:

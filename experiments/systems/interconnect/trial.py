@@ -7,7 +7,7 @@ from typing import Any
 
 from gradbed.controller.planning.legacy import OPENFLOW
 from gradbed.controller.systems.interconnect.service import HYBRID_PROGRAM, OPTICAL_PROGRAM, InterconnectSettings
-from gradbed.controller.systems.interconnect.service import Traffic as TrafficJob
+from gradbed.controller.systems.interconnect.service import InterconnectRequest as TrafficJob
 from gradbed.experiments.configuration.faults import AgentFault, restarted_switches, touched_agents
 from gradbed.experiments.conservation.checks import host_accounts
 from gradbed.experiments.conservation.counts import disagreements, first_lines, rows

@@ -46,7 +46,9 @@ class ShuffleSection(Section):
     """Workers, scheduler and transport; times are nominal."""
 
     workers: int = option(0, "Number of workers; 0: every host.", ge=0)
-    scheduler: str = option("improved", f"Coding scheduler: {', '.join(scheduler_names())} (docs/shuffle-scheduling.md).")
+    scheduler: str = option(
+        "improved", f"Coding scheduler: {', '.join(scheduler_names())} (docs/shuffle-scheduling.md)."
+    )
     trees: int = option(4, "Maximum number of multicast trees of a sender.", ge=1)
     tree_choice: TreeChoice = option(
         "least-loaded", "Choice among equally short trees: least-loaded, ecmp (by hash) or first."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradbed.common.errors import UserError
-from gradbed.controller.entries.planner import Traffic as TrafficJob
+from gradbed.controller.entries.planner import TrafficRequest as TrafficJob
 from gradbed.experiments.configuration.faults import touched_agents
 from gradbed.experiments.conservation.checks import host_accounts
 from gradbed.experiments.conservation.counts import HostAccount, first_lines, rows

@@ -93,9 +93,9 @@ def _capture(order: str, frames: tuple[bytes, ...], link_type: int = 1) -> bytes
 
 
 def _captures() -> list[bytes]:
-    from gradbed.common.capture_files import OUTBOUND, CaptureInterface, file_header, packet_block
+    from gradbed.common.capture_files import OUTBOUND, PcapngInterface, file_header, packet_block
 
-    ng = file_header([CaptureInterface("s1-eth1", "one"), CaptureInterface("s1-eth2", "two")])
+    ng = file_header([PcapngInterface("s1-eth1", "one"), PcapngInterface("s1-eth2", "two")])
     ng += packet_block(0, 5, bytes(60), OUTBOUND) + packet_block(1, 9, bytes(61), OUTBOUND)
     simple = struct.pack("<4I", 3, 80, 100, 0) + bytes(60) + struct.pack("<I", 80)
     raw = _capture("<", (b"\x45" + bytes(19),), 101)

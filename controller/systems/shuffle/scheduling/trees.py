@@ -132,7 +132,7 @@ class Trees:
 
     @cached_property
     def _lengths(self) -> dict[int, NDArray[np.int64]]:
-        """For each tree the number of links between any two hosts, those inside servers included."""
+        """Matrix of the number of links between any two hosts, by tree; links inside servers are included."""
         return {}
 
     def _of_unequal_lengths(self, trees: Sequence[int]) -> tuple[int, ...]:
@@ -161,7 +161,7 @@ class Trees:
 
     @cached_property
     def are_shortest(self) -> bool:
-        """Whether no other tree is shorter between any hosts: one is breadth-first for every sender.
+        """True if no other tree is shorter between any hosts, since one tree is breadth-first for every sender.
 
         A walk around any tree passes its links twice, and is at least as long as the distances between the hosts that
         it passes, one after the other. On a tree with these distances such a walk passes each link of the hosts' part
