@@ -20,7 +20,7 @@ _OPERATORS = """
 ( ) [ ] { } < > ; : , . = + - * / % & | ^ ~ ! ? @ #
 """
 
-# A line that ends in a backslash goes on, in the middle of a word, too; as in GCC's cpp, blanks may stand behind it.
+# A line that ends in a backslash goes on, in the middle of a word, too; as in GCC's cpp, blanks may follow it.
 _SPLICE = r"\\[ \t\r\f\v]*\n"
 _TOKEN = re.compile(
     rf"(?P<space>(?:[ \t\r\f\v]|{_SPLICE})+)"
@@ -63,7 +63,7 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Position behind the token; for a token of a macro, its own position (see SourceManager.end_of)."""
+        """Position after the token; for a token of a macro, its own position (see SourceManager.end_of)."""
         return self.loc + len(self.text) if self.loc < EXPANSION_BASE else self.loc
 
 
@@ -73,8 +73,8 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
     Args:
         source: The file.
         reporter: Receives errors.
-        start: Offset of the first character, behind the first token of its line if it is not 0.
-        stop: Offset behind the last character; None for the end of the file.
+        start: Offset of the first character, after the first token of its line if it is not 0.
+        stop: Offset after the last character; None for the end of the file.
     """
     tokens: list[Token] = []
     append = tokens.append
@@ -105,11 +105,11 @@ def tokenize(source: SourceFile, reporter: Reporter, start: int = 0, stop: int |
 
 
 def _warn_of_blanks(match: re.Match[str], base: int, reporter: Reporter) -> None:
-    """Warn of invisible blanks behind a backslash, since most compilers do not join such lines."""
+    """Warn of invisible blanks after a backslash, since most compilers do not join such lines."""
     for splice in _SPLICES.finditer(match.group()):
         if len(splice.group()) > len("\\\n"):
             loc = base + match.start() + splice.start()
-            message = "blanks stand behind this backslash: the next line is joined all the same"
+            message = "blanks follow this backslash: the next line is joined all the same"
             reporter.warning(loc, message, category="backslash")
 
 

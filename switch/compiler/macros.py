@@ -122,7 +122,7 @@ class MacroExpander:
     def _arguments(
         self, macro: Macro, use: Token, frames: list[_Frame], disabled: set[str]
     ) -> list[list[Token]] | None:
-        """Read the arguments behind the name of a macro; None without a parenthesis, for a plain name."""
+        """Read the arguments after the name of a macro; None without a parenthesis, for a plain name."""
         for frame in reversed(frames):
             if frame.index < len(frame.tokens):
                 if frame.tokens[frame.index].text != "(":

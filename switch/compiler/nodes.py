@@ -12,7 +12,7 @@ class Node:
     loc: int
     """Position of the first character (see source.py)."""
     end: int
-    """Position behind the last character."""
+    """Position after the last character."""
 
 
 @dataclass(slots=True, eq=False)

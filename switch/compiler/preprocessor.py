@@ -137,7 +137,7 @@ class Preprocessor:
     def _long_string(
         self, source: SourceFile, tokens: list[Token], index: int, conditionals: list[_Conditional], depth: int
     ) -> list[Token]:
-        """Read a string that spans several lines; return the tokens behind it.
+        """Read a string that spans several lines; return the tokens after it.
 
         The result is that of cpp and p4c together: directives and macros count in all lines but the first, and each
         line that is left out leaves an empty line.
@@ -314,7 +314,7 @@ class Preprocessor:
                 return
             body = body[closing + 1 :]
         if body and (body[0].text == "##" or body[-1].text == "##"):
-            self._reporter.error(name.loc, "'##' cannot stand at either end of a macro")
+            self._reporter.error(name.loc, "'##' is not allowed at either end of a macro")
             return
         macro = Macro(name.text, parameters, tuple(body), name.loc)
         previous = self._expander.macros.get(name.text)
@@ -360,7 +360,7 @@ class Preprocessor:
         )
 
     def _short_name(self, path: Path, directory: Path, name: str) -> str:
-        """Return the name of a file in generated files, which does not depend on where the program lies."""
+        """Return the name of a file in generated files, which does not depend on where the program is."""
         if directory in self._include_dirs:
             return name
         return os.path.relpath(path, self._root)

@@ -132,7 +132,7 @@ class SourceManager:
         return loc
 
     def end_of(self, end: int) -> int:
-        """Return the end of a node in a file: behind the name of the macro, if its last token is of one."""
+        """Return the end of a node in a file: after the name of the macro, if its last token is of one."""
         length = 0
         while end >= EXPANSION_BASE:
             expansion = self._expansion(end)

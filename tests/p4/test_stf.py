@@ -44,7 +44,7 @@ FOR_LOOPS = {"header_stack": (1, 2, 4, 12)}
 # Files for a program of another name.
 PROGRAMS = {"out_of_range": "state", "wide_registers": "state"}
 NOT_FOR_BMV2 = {
-    "out_of_range": "BMv2's release build reads and writes other memory behind a register's end",
+    "out_of_range": "BMv2's release build reads and writes other memory beyond a register's end",
     "count_min_sketch": "BMv2 has v1model's externs only",
     "profile_default": "BMv2 takes no default action of a table with an action profile",
 }

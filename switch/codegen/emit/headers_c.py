@@ -52,7 +52,7 @@ def bits_before(header: HeaderType, index: int) -> int:
 
 
 def load_variable(header: HeaderType, index: int, at: str, slot: str) -> str:
-    """Read the variable-length field, of `variable_bits` bits, from behind `at` into the bytes from a PHV word on."""
+    """Read the variable-length field, `variable_bits` bits after `at`, into the bytes from a PHV word on."""
     before = bits_before(header, index)
     if before % 8 == 0:
         return f"memcpy(&phv[{slot}], {_plus(at, before // 8)}, variable_bits / 8);"

@@ -56,7 +56,7 @@ class ParserWriter:
         return lines + self._transitions(state)
 
     def _checked(self, text: str, values: Values) -> list[str]:
-        """Return a statement behind a check that its lookahead is within the frame."""
+        """Return a statement after a check that its lookahead is within the frame."""
         if values.lookahead_bits == 0:
             return [text] if text else []
         return [self._need(str((values.lookahead_bits + 7) // 8)), text]

@@ -147,7 +147,7 @@ class Probes:
     recording = False
 
     def at(self, site: Site, offset: str = "0") -> list[str]:
-        """Report a site, behind a possible change of the packet; `offset` is C for the bytes parsed so far."""
+        """Report a site, after a possible change of the packet; `offset` is C for the bytes parsed so far."""
         return []
 
     def begin(self, stage: str, pass_word: int) -> list[str]:

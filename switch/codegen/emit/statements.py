@@ -32,7 +32,7 @@ class Assignments:
 
         Args:
             model: The program.
-            layout: Where fields lie.
+            layout: Where fields are.
             parameters: See Values.
             lookahead: See Values.
             now: C for the time in us that meters use.

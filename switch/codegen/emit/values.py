@@ -108,7 +108,7 @@ class Values:
         )
 
     def stack_index(self, stack: StackLayout, index: ex.Data | None) -> str:
-        """Return the number of the element, at most that of the spare element behind the last."""
+        """Return the number of the element, at most that of the spare element after the last."""
         if index is None:
             return f"gb_min(phv[{stack.counter}] - 1, {stack.elements})"
         return f"gb_min({self.index(index)}, {stack.elements})"

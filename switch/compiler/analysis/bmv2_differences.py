@@ -107,7 +107,7 @@ def _warn_of_lost_ingress_ports(program: _Program, reporter: Reporter) -> None:
     ways = (
         ("resubmitted packets", _calls(program.nodes, *_RESUBMIT), ("p", "ig", "eg")),
         ("recirculated packets", _calls(program.nodes, *_RECIRCULATE), ("p", "ig", "eg")),
-        # Their parser still has it: BMv2 resets the metadata behind it.
+        # Their parser still has it: BMv2 resets the metadata after it.
         ("clones from ingress", _clones(program.nodes, "I2E"), ("eg",)),
         ("clones from egress", _clones(program.nodes, "E2E"), ("eg",)),
     )
@@ -225,7 +225,7 @@ def _warn_of_registers(program: _Program, reporter: Reporter) -> None:
         index = call.target.bound[1 if call.target.name == "read" else 0]
         cells = _cells(receiver)
         if cells is not None and index is not None and isinstance(index.value, int) and index.value >= cells:
-            message = f"this is behind the end of the {cells} cells: BMv2 {call.target.name}s other memory"
+            message = f"this is beyond the end of the {cells} cells: BMv2 {call.target.name}s other memory"
             _warn(call, message, reporter)
 
 
@@ -263,7 +263,7 @@ DIFFERENCES: Mapping[str, Callable[[_Program, Reporter], None]] = {
     "an lpm key that is not whole bytes": _warn_of_prefixes,
     "`truncate` before multicast or recirculation": _warn_of_lost_truncation,
     "`select` without a case that fits": _warn_of_no_match,
-    "a register behind its end": _warn_of_registers,
+    "a register beyond its end": _warn_of_registers,
     "`push_front` and `pop_front` of a stack of header unions": _warn_of_union_stacks,
     "`_` for a range of 32 bits or more in entries": _warn_of_wide_ranges,
     "a default action other than `NoAction` of a table with an action profile": _warn_of_profile_defaults,

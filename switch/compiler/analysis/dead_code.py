@@ -155,7 +155,7 @@ def _warn_behind_end(statements: list[s.Statement], reporter: Reporter) -> None:
 
 
 def _ends(statement: s.Statement) -> bool:
-    """Return whether control never continues behind a statement."""
+    """Return whether control never continues after a statement."""
     if isinstance(statement, (s.Return, s.Exit, s.Break, s.Continue)):
         return True
     if isinstance(statement, s.Block):

@@ -39,8 +39,7 @@ CATEGORIES = {
 
 
 def analyse_program(checked: CheckedProgram, actions: Sequence[ir.LoweredAction], reporter: Reporter) -> None:
-    """Report warnings about declarations of the user, and about `actions`: those of tables and those called by
-    controls."""
+    """Report warnings about declarations of the user, and about actions of tables and those that controls call."""
     declarations = [
         declaration
         for declaration in checked.program.declarations

@@ -30,8 +30,10 @@ def warn_of_uninitialized_reads(declarations: Sequence[s.Declaration], reporter:
 
 
 def _control(declaration: s.ControlDeclaration, body: s.Block, reporter: Reporter) -> None:
-    """Analyse a control. Its variables are tracked in the apply block, since what actions see depends on their
-    callers."""
+    """Analyse a control.
+
+    Its variables are tracked in the apply block only, since what actions see depends on their callers.
+    """
     by_actions = _Flow(None)
     for local in declaration.locals:
         if isinstance(local, s.FunctionDeclaration) and local.body is not None:

@@ -94,7 +94,7 @@ def _name(node: s.Name, scope: Scope, context: Context) -> t.Type:
         context.error(node, f"expected a value, but '{node.name}' is a type", hint=hint)
         return t.UNKNOWN
     if symbol.kind in ("function", "action"):
-        context.error(node, f"'{node.name}' is a {symbol.kind}: expected '(' behind it")
+        context.error(node, f"'{node.name}' is a {symbol.kind}: expected '(' after it")
         return t.UNKNOWN
     node.value = symbol.value
     return symbol.type
@@ -115,7 +115,7 @@ def _member(node: s.Member, scope: Scope, context: Context) -> t.Type:
         type_ = base.fields.get(node.name)
         if type_ is None:
             if node.name in ("isValid", "setValid", "setInvalid"):
-                context.error(node, f"'{node.name}' is a method: expected '(' behind it")
+                context.error(node, f"'{node.name}' is a method: expected '(' after it")
             else:
                 hint = suggestion(node.name, base.fields)
                 context.error(node, f"{base.kind} '{base}' has no field '{node.name}'{hint}")

@@ -85,7 +85,7 @@ def _declaration(node: s.Declaration, context: Context) -> None:
         case s.PackageDeclaration():
             _package(node, context)
         case _:
-            context.error(node, "a variable cannot stand outside parsers and controls")
+            context.error(node, "a variable is not allowed outside parsers and controls")
 
 
 def _body(signature: Signature, context: Context) -> None:

@@ -67,9 +67,9 @@ def check_statement(node: s.Statement, scope: Scope, around: BodyContext, contex
         case s.ForIn():
             _for_in(node, scope, around, context)
         case s.Exit() if around.kind in ("function", "parser"):
-            context.error(node, f"'exit' cannot stand in a {around.kind}")
+            context.error(node, f"'exit' is not allowed in a {around.kind}")
         case s.Break() | s.Continue() if not around.in_loop:
-            context.error(node, "this can only stand in a loop")
+            context.error(node, "this is only allowed in a loop")
 
 
 def _assignment(node: s.Assignment, scope: Scope, context: Context) -> None:
@@ -97,7 +97,7 @@ def _call(node: s.CallStatement, scope: Scope, around: BodyContext, context: Con
         context.error(node, "this call has no effect")
     elif target.kind.startswith("apply") and around.kind in ("function", "action"):
         hint = "apply the table in the apply block, and act on its result there" if around.kind == "action" else ""
-        context.error(node, f"apply() cannot stand in {_with_article(around.kind)}", hint=hint)
+        context.error(node, f"apply() is not allowed in {_with_article(around.kind)}", hint=hint)
     elif target.kind == "action" and around.kind in ("function", "parser"):
         context.error(node, f"an action cannot be called in a {around.kind}")
     elif target.kind == "apply_table" and around.kind == "parser":
@@ -106,7 +106,7 @@ def _call(node: s.CallStatement, scope: Scope, around: BodyContext, context: Con
 
 def _return(node: s.Return, scope: Scope, around: BodyContext, context: Context) -> None:
     if around.kind == "parser":
-        context.error(node, "'return' cannot stand in a parser")
+        context.error(node, "'return' is not allowed in a parser")
     elif node.value is None:
         if around.return_type is not t.VOID:
             context.error(node, f"expected a value of type {around.return_type} to return")

@@ -247,7 +247,7 @@ class _FlowBuilder:
     def _joined(
         self, shared: FlowTable, nodes: list[FlowTable], before: list[ir.LoweredStatement]
     ) -> dict[int, Node]:
-        """Replace nodes by one; behind it the path depends on where the table was applied."""
+        """Replace nodes by one; after it the path depends on where the table was applied."""
         site = self._storage.scalar(_NUMBER, "applied_at")
         for key in shared.next:
             following = nodes[-1].next[key]

@@ -46,7 +46,7 @@ class ParserEmitter:
         self._states: list[JsonState] = []
         self._known: dict[tuple[ir.LoweredState, JsonState | None], JsonState] = {}
         self._failures: dict[str, JsonState] = {}
-        self._labels: dict[ir.Label, JsonState] = {}  # what comes behind a block
+        self._labels: dict[ir.Label, JsonState] = {}  # what comes after a block
         self._heads: dict[ir.Label, JsonState] = {}  # where a block that is repeated starts
         self._names = NameSet()
 

@@ -38,7 +38,7 @@ class LoweredStatement:
     loc: int
     """First character (see source.py); 0 for a statement that the compiler adds."""
     end: int
-    """Position behind its last character."""
+    """Position after its last character."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,7 @@ class LoweredBlock(LoweredStatement):
 
 @dataclass(slots=True, eq=False)
 class Leave(LoweredStatement):
-    """Continue behind the block with this label."""
+    """Continue after the block with this label."""
 
     label: Label
 

@@ -21,7 +21,7 @@ class NameSet:
         self._next: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
-        """Return `name`, with a number behind it if it is taken: x, x_0, x_1."""
+        """Return `name`, with a number after it if it is taken: x, x_0, x_1."""
         if name not in self._taken:
             self._taken.add(name)
             return name

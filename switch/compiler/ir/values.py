@@ -180,7 +180,7 @@ class StackValue:
 
     type: t.Stack
     elements: list[Value]
-    """The first elements; elements behind them are invalid."""
+    """The first elements; elements after them are invalid."""
 
 
 @dataclass(slots=True, eq=False)

@@ -164,7 +164,7 @@ class Code:
         self.returns: list[tuple[ir.Label, LValue | None]] = []
         self.loops: list[Loop] = []
         self.exit_flag: ir.FieldRef | None = None
-        # The end of an action, behind the copying out that a return still does and an exit has done itself.
+        # The end of an action, after the copying out that a return still does and an exit has done itself.
         self.finished: ir.Label | None = None
         self.depth = 0
         self.in_action = kind == "action"
@@ -280,8 +280,10 @@ class FieldLists:
         return len(self._annotated) + len(self._others) + 1
 
     def all(self, metadata: StructValue | None, scope: Scope) -> list[tuple[int, str, list[ir.FieldRef]]]:
-        """Return number, name and fields of all lists. Annotated fields are in `metadata`, names in annotations in
-        `scope`."""
+        """Return number, name and fields of all lists.
+
+        Annotated fields are in `metadata`, and names in annotations in `scope`.
+        """
         annotated = [
             (number, f"field_list{index}", list(_fields(metadata, index, scope, False)) if metadata else [])
             for index, number in self._annotated.items()

@@ -98,7 +98,7 @@ def _key_name(key: s.KeyElement, code: Code) -> str:
     given = annotation.string() if annotation is not None else None
     name = _expression_name(key.expression) if given is None else given
     if name is None:
-        code.error(key.expression, 'this key needs a name for the control plane: write @name("...") behind it')
+        code.error(key.expression, 'this key needs a name for the control plane: write @name("...") after it')
         return "key"
     return name.removeprefix(".")
 

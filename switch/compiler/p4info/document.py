@@ -77,8 +77,10 @@ class _Emitter:
         self._aliases = shortest_suffixes(name for objects in named.values() for name, _, _ in objects)
 
     def _visible_actions(self) -> list[LoweredAction]:
-        """Return the actions of tables and those that are called, one for each name: copies for single tables share
-        it."""
+        """Return the actions of tables and those that are called, one for each name.
+
+        The copies of an action for single tables share its name.
+        """
         by_name: dict[str, LoweredAction] = {}
         for action in [*self._program.actions, *self._program.called_actions]:
             if _hidden(action.node.annotations):
@@ -342,8 +344,7 @@ class _Emitter:
 
 
 def _visible_fields(type_: t.Struct) -> Iterator[tuple[str, t.Type, Sequence[s.Annotation]]]:
-    """Yield name, type and annotations of fields that are not hidden; nested ones have the name of the outer field
-    before theirs."""
+    """Yield name, type and annotations of fields that are not hidden, with nested names as outer.inner."""
     for name, inner in type_.fields.items():
         if _hidden(type_.annotations[name]):
             continue

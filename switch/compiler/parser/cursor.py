@@ -14,16 +14,16 @@ value_set varbit void
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
-# For a token that stands where it cannot.
+# Hints for tokens that are not allowed where they are.
 _HINTS = {
     "==": "an assignment is written '='",
     "++": "'++' joins the bits of two numbers; to count, write x = x + 1",
     "and": "'and' is written '&&'",
     "or": "'or' is written '||'",
     "elif": "write 'else if'",
-    "else": "no 'if' stands directly before this 'else': is a '}' missing?",
+    "else": "no 'if' comes directly before this 'else': is a '}' missing?",
     "transition": "'transition' is the last statement of a parser state",
-    "state": "states stand in a parser, one behind the other: is a '}' missing?",
+    "state": "states are declared in a parser, one after the other: is a '}' missing?",
     "table": "tables are declared in a control, before its 'apply': is a '}' missing?",
     "action": "actions are declared before 'apply' and not in one another: is a '}' missing?",
     "control": "is a '}' missing before it?",
@@ -187,7 +187,7 @@ class Cursor:
     # ---- Recovery ----
 
     def skip_to(self, stops: Collection[str]) -> None:
-        """Skip tokens up to '}' or one of `stops`, or behind the next ';', on this level of braces."""
+        """Skip tokens up to '}' or one of `stops`, or after the next ';', on this level of braces."""
         depth = 0
         while self.token.kind != END:
             text = self.text

@@ -163,7 +163,7 @@ def _parse_field(cursor: Cursor) -> s.StructField:
     loc = cursor.token.loc
     type_ = parse_type(cursor)
     name = cursor.name("the name of the field")
-    cursor.expect(";", "behind the field")
+    cursor.expect(";", "after the field")
     return s.StructField(loc, cursor.last_end, annotations, type_, name.text)
 
 
@@ -219,7 +219,7 @@ def _parse_extern(cursor: Cursor, annotations: list[s.Annotation]) -> s.Declarat
     return_type = parse_type(cursor)
     function = _parse_prototype(cursor, annotations, loc, return_type)
     cursor.close_scope(mark)
-    cursor.expect(";", "behind the extern function")
+    cursor.expect(";", "after the extern function")
     cursor.declare(function.name, False)
     return function
 
@@ -259,7 +259,7 @@ def _parse_method(cursor: Cursor, extern: str) -> s.FunctionDeclaration:
         return_type = parse_type(cursor)
     method = _parse_prototype(cursor, annotations, loc, return_type)
     cursor.close_scope(mark)
-    cursor.expect(";", "behind the method")
+    cursor.expect(";", "after the method")
     return method
 
 
@@ -282,7 +282,7 @@ def _parse_package(cursor: Cursor, annotations: list[s.Annotation]) -> s.Package
     type_parameters = parse_type_parameters(cursor)
     parameters = parse_parameters(cursor)
     cursor.close_scope(mark)
-    cursor.expect(";", "behind the package")
+    cursor.expect(";", "after the package")
     return s.PackageDeclaration(loc, cursor.last_end, annotations, name.text, name.loc, type_parameters, parameters)
 
 
@@ -352,7 +352,7 @@ def _parse_transition(cursor: Cursor) -> s.Transition:
     loc = cursor.advance().loc
     if not cursor.accept("select"):
         state = cursor.name("the name of a state").text
-        cursor.expect(";", "behind the transition")
+        cursor.expect(";", "after the transition")
         return s.Transition(loc, cursor.last_end, None, [], state)
     cursor.expect("(")
     keys: list[s.Expression] = []
@@ -366,9 +366,9 @@ def _parse_transition(cursor: Cursor) -> s.Transition:
     while not cursor.at("}"):
         start = cursor.token.loc
         label = parse_set(cursor)
-        cursor.expect(":", "behind the label")
+        cursor.expect(":", "after the label")
         state = cursor.name("the name of a state").text
-        cursor.expect(";", "behind the case")
+        cursor.expect(";", "after the case")
         cases.append(s.SelectCase(start, cursor.last_end, label, state))
     cursor.expect("}")
     return s.Transition(loc, cursor.last_end, keys, cases, "")

@@ -78,7 +78,7 @@ def _parse_unary(cursor: Cursor) -> s.Expression:
     if token.text == "(" and _starts_cast(cursor):
         cursor.advance()
         target = parse_type(cursor)
-        cursor.expect(")", "behind the type of the cast")
+        cursor.expect(")", "after the type of the cast")
         cursor.enter()
         operand = _parse_unary(cursor)
         cursor.leave()
@@ -263,7 +263,7 @@ def _parse_braces(cursor: Cursor) -> s.Expression:
             break
         if named:
             name = cursor.name("the name of a field")
-            cursor.expect("=", "behind the name of the field")
+            cursor.expect("=", "after the name of the field")
             fields.append((name.text, parse_initializer(cursor)))
         else:
             items.append(parse_initializer(cursor))
@@ -279,7 +279,7 @@ def _parse_braces(cursor: Cursor) -> s.Expression:
 
 
 def parse_type(cursor: Cursor) -> s.TypeSyntax:
-    """Parse a type with the array sizes behind it."""
+    """Parse a type with the array sizes after it."""
     cursor.enter()
     result = _parse_element_type(cursor)
     while cursor.text == "[":
@@ -347,7 +347,7 @@ def _type_list(cursor: Cursor) -> list[s.TypeSyntax]:
 
 
 def try_type_arguments(cursor: Cursor) -> list[s.TypeSyntax] | None:
-    """Parse the type arguments at a '<' behind a name, if a '(' follows them; otherwise read nothing."""
+    """Parse the type arguments at a '<' after a name, if a '(' follows them; otherwise read nothing."""
     following = cursor.peek()
     plausible = following.text in TYPE_KEYWORDS or following.text == "_" or cursor.is_type_name(following.text)
     if not plausible or following.kind == STRING:
@@ -366,7 +366,7 @@ def try_type_arguments(cursor: Cursor) -> list[s.TypeSyntax] | None:
 
 
 def _types_then_parenthesis(cursor: Cursor) -> bool:
-    """Return whether the '<' has a '>' with '(' behind it, without reporting errors."""
+    """Return whether the '<' has a '>' with '(' after it, without reporting errors."""
     depth = 0
     while cursor.token.text:
         text = cursor.text

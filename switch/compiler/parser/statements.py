@@ -1,4 +1,4 @@
-"""Statements, the declarations that may stand among them, and annotations."""
+"""Statements, the declarations among them, and annotations."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def parse_block(cursor: Cursor, annotations: list[s.Annotation] | None = None) -
 
 
 def parse_statements(cursor: Cursor, stops: tuple[str, ...] = ()) -> list[s.Statement]:
-    """Parse statements up to '}' or one of `stops`, continuing behind those with errors."""
+    """Parse statements up to '}' or one of `stops`, continuing after those with errors."""
     statements: list[s.Statement] = []
     while not cursor.at("}", *stops) and cursor.text:
         start = cursor.index
@@ -204,9 +204,9 @@ def parse_constant(cursor: Cursor, annotations: list[s.Annotation]) -> s.Constan
 def _parse_if(cursor: Cursor) -> s.Statement:
     loc = cursor.expect("if").loc
     cursor.enter()
-    cursor.expect("(", "behind 'if'")
+    cursor.expect("(", "after 'if'")
     condition = parse_expression(cursor)
-    cursor.expect(")", "behind the condition", "a comparison is written '=='" if cursor.at("=") else "")
+    cursor.expect(")", "after the condition", "a comparison is written '=='" if cursor.at("=") else "")
     then = parse_statement(cursor)
     otherwise = None
     if cursor.at("else"):
@@ -218,7 +218,7 @@ def _parse_if(cursor: Cursor) -> s.Statement:
 
 def _parse_switch(cursor: Cursor) -> s.Statement:
     loc = cursor.expect("switch").loc
-    cursor.expect("(", "behind 'switch'")
+    cursor.expect("(", "after 'switch'")
     expression = parse_expression(cursor)
     cursor.expect(")")
     cursor.expect("{")
@@ -229,7 +229,7 @@ def _parse_switch(cursor: Cursor) -> s.Statement:
         if not cursor.accept("default"):
             label = parse_expression(cursor)
         foreign = isinstance(label, s.Name) and label.name == "case"
-        cursor.expect(":", "behind the label", "a label stands without 'case'" if foreign else "")
+        cursor.expect(":", "after the label", "a label is written without 'case'" if foreign else "")
         body = parse_block(cursor) if cursor.at("{") else None
         cases.append(s.SwitchCase(start, cursor.last_end, label, body))
     cursor.expect("}")

@@ -37,7 +37,7 @@ def _parse_property(cursor: Cursor, table: s.TableDeclaration, lists: set[str]) 
         cursor.reporter.error(loc, f"property '{name}' is given twice", cursor.last_end)
     if name in ("key", "actions", "entries"):
         lists.add(name)
-    cursor.expect("=", f"behind '{name}'")
+    cursor.expect("=", f"after '{name}'")
     if name == "key":
         cursor.expect("{")
         while not cursor.at("}"):
@@ -48,7 +48,7 @@ def _parse_property(cursor: Cursor, table: s.TableDeclaration, lists: set[str]) 
         cursor.expect("{")
         while not cursor.at("}"):
             table.actions.append(_parse_action_ref(cursor, parse_annotations(cursor)))
-            cursor.expect(";", "behind the action")
+            cursor.expect(";", "after the action")
         cursor.expect("}")
         cursor.accept(";")
     elif name == "entries":
@@ -62,7 +62,7 @@ def _parse_property(cursor: Cursor, table: s.TableDeclaration, lists: set[str]) 
     else:
         value: s.Expression | s.ActionRef
         value = _parse_action_ref(cursor, []) if name == "default_action" else parse_initializer(cursor)
-        cursor.expect(";", f"behind '{name}'")
+        cursor.expect(";", f"after '{name}'")
         table.properties.append(s.TableProperty(loc, cursor.last_end, annotations, is_const, name, value))
 
 
@@ -72,7 +72,7 @@ def _parse_key(cursor: Cursor) -> s.KeyElement:
     cursor.expect(":", "and the match kind of the key")
     kind = cursor.name("a match kind (exact, lpm, ternary, ...)").text
     annotations = parse_annotations(cursor)
-    cursor.expect(";", "behind the key")
+    cursor.expect(";", "after the key")
     return s.KeyElement(loc, cursor.last_end, annotations, expression, kind)
 
 
@@ -93,12 +93,12 @@ def _parse_entry(cursor: Cursor) -> s.TableEntry:
         cursor.advance()
         cursor.advance()
         priority = parse_expression(cursor)
-        cursor.expect(":", "behind the priority")
+        cursor.expect(":", "after the priority")
     label = parse_set(cursor)
     keys = label.items if isinstance(label, s.ListExpression) else [label]
     cursor.expect(":", "and the action of the entry")
     action = _parse_action_ref(cursor, [])
     end = cursor.last_end
     annotations += parse_annotations(cursor)
-    cursor.expect(";", "behind the entry")
+    cursor.expect(";", "after the entry")
     return s.TableEntry(loc, end, annotations, is_const, priority, keys, action)

@@ -1,6 +1,6 @@
 """The syntax tree: P4_16 as the parser read it.
 
-Every node has `loc` (its first character) and `end` (just behind its last), see source.py.
+Every node has `loc` (its first character) and `end` (just after its last), see source.py.
 """
 
 from gradbed.switch.compiler.nodes import (

@@ -214,7 +214,7 @@ def test_a_p4_syntax_error_shows_place_line_and_caret(tmp_path: Path) -> None:
     assert outcome.returncode == 2
     assert "Traceback" not in outcome.stderr
     first, shown, caret = outcome.stderr.splitlines()
-    assert first == f"{source}:4:21: error: expected ';' behind the field"
+    assert first == f"{source}:4:21: error: expected ';' after the field"
     assert shown == "    bit<48> dst_addr"
     assert caret.index("^") == len(shown)
 

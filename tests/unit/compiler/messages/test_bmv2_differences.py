@@ -157,7 +157,7 @@ PROGRAMS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
             ingress("if (hdr.u[0].isValid()) { hdr.u[1].s.setInvalid(); }", types=STACKS),
         ],
     ),
-    "a register behind its end": (
+    "a register beyond its end": (
         [
             (ingress("r.read(hdr.h.b, 4);", locals_="register<bit<8>>(4) r;"), "BMv2 reads other memory"),
             (ingress("r.write(5, hdr.h.b);", locals_="register<bit<8>>(4) r;"), "BMv2 writes other memory"),

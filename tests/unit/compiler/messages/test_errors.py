@@ -22,7 +22,7 @@ def test_a_block_shows_file_line_column_source_and_caret(tmp_path: Path) -> None
     path.write_text("#include <core.p4>\nstruct s_t {\n\tbit<8> a\n}\n")
     with pytest.raises(CompileError) as caught:
         compile_p4(path)
-    assert str(caught.value) == f"{path}:3:10: error: expected ';' behind the field\n\tbit<8> a\n\t        ^"
+    assert str(caught.value) == f"{path}:3:10: error: expected ';' after the field\n\tbit<8> a\n\t        ^"
 
 
 def test_tabs_in_front_of_the_caret_are_kept(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_several_syntax_errors_in_one_run() -> None:
     assert errors(text) == [
         "expected an expression, but found ';'",
         "expected an expression, but found '='",
-        "expected ')' behind the condition, but found '{'",
+        "expected ')' after the condition, but found '{'",
     ]
 
 
@@ -90,10 +90,10 @@ def test_there_is_an_end_to_errors() -> None:
         ("hdr.h = { 1, 2 };", "bytes_t has 4 parts, but 2 values are given"),
         ("hdr.h = { a = 1, b = 2, c = 3, d = 4, e = 5 };", "header 'bytes_t' has no field 'e'"),
         ("hdr.h = { a = 1, b = 2, c = 3 };", "no value is given for field 'd'"),
-        ("hdr.h.isValid = true;", "'isValid' is a method: expected '(' behind it"),
+        ("hdr.h.isValid = true;", "'isValid' is a method: expected '(' after it"),
         ("bit<8> x; bit<8> x;", "'x' is declared twice"),
         ("bit<0x10000> x;", "a width of 65536 is outside 1 to 2048"),
-        ("break;", "this can only stand in a loop"),
+        ("break;", "this is only allowed in a loop"),
         ("return 1;", "a control cannot return a value here"),
         ("1 = hdr.h.a;", "this expression cannot be changed by an assignment"),
         ("verify(true, error.NoError);", "'verify' can only be called in a parser"),
@@ -205,7 +205,7 @@ def test_division_in_a_packet(operator: str) -> None:
         (
             "table t { key = { hdr.h.a + 1: exact; } actions = { NoAction; } }",
             "t.apply();",
-            'this key needs a name for the control plane: write @name("...") behind it',
+            'this key needs a name for the control plane: write @name("...") after it',
         ),
         *(
             (

@@ -49,7 +49,7 @@ MISTAKES = [
     mistake(
         "assignment as condition",
         "= 1",
-        "expected ')' behind the condition, but found '='",
+        "expected ')' after the condition, but found '='",
         "a comparison is written '=='",
         apply="if (hdr.h.a = 1) { }",
     ),
@@ -120,7 +120,7 @@ MISTAKES = [
     mistake(
         "and",
         "and hdr",
-        "expected ')' behind the condition, but found 'and'",
+        "expected ')' after the condition, but found 'and'",
         "'and' is written '&&'",
         apply="if (hdr.h.a == 1 and hdr.h.b == 2) { }",
     ),
@@ -197,7 +197,7 @@ MISTAKES = [
     mistake(
         "table applied in an action",
         "t.apply()",
-        "apply() cannot stand in an action",
+        "apply() is not allowed in an action",
         "apply the table in the apply block, and act on its result there",
         locals_=TABLE + " action a() { t.apply(); }",
     ),
@@ -218,8 +218,8 @@ MISTAKES = [
     mistake(
         "case",
         "1: { }",
-        "expected ':' behind the label, but found '1'",
-        "a label stands without 'case'",
+        "expected ':' after the label, but found '1'",
+        "a label is written without 'case'",
         apply="switch (hdr.h.a) { case 1: { } }",
     ),
     mistake(
@@ -247,16 +247,16 @@ MISTAKES = [
     ),
     mistake("missing semicolon", "", "expected ';' at the end of the statement", apply="hdr.h.a = 1\nhdr.h.b = 2;"),
     mistake(
-        "missing semicolon behind a key",
+        "missing semicolon after a key",
         "} actions",
-        "expected ';' behind the key, but found '}'",
+        "expected ';' after the key, but found '}'",
         locals_="table t { key = { hdr.h.a: exact } actions = { NoAction; } }",
     ),
     mistake(
         "missing brace before else",
         "else",
         "expected an expression, but found 'else'",
-        "no 'if' stands directly before this 'else': is a '}' missing?",
+        "no 'if' comes directly before this 'else': is a '}' missing?",
         apply="if (hdr.h.a == 1) { hdr.h.b = 1; else { hdr.h.b = 2; }",
     ),
     mistake(
