@@ -68,7 +68,7 @@ class CustomProgramConfiguration(TrialConfiguration):
 
 @dataclass(frozen=True)
 class CustomProgram:
-    """What `gradbed up` gets of a user."""
+    """Custom program of `gradbed up`, and the files that fill its tables."""
 
     program: Path | None
     """P4 file of every switch; None: those that the topology's file names."""

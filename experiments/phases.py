@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What came out of a trial."""
+    """Result of a trial."""
 
     metrics: Mapping[str, Value]
     """Values of the system's metrics, in emulated units."""
@@ -41,7 +41,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a phase is: a progress bar each."""
+    """Progress of a phase, as one progress bar."""
 
     label: str
     completed: int
@@ -84,7 +84,7 @@ class NetworkCounts:
 
 @dataclass(frozen=True)
 class Observations:
-    """What was observed on request while a phase ran."""
+    """Observations that were requested while a phase ran."""
 
     samples: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     """Rows of each table of samples (gradbed.experiments.engine.sampling.Sampler.rows)."""
@@ -157,7 +157,7 @@ class Phase(ABC):
     @property
     @abstractmethod
     def complete(self) -> bool:
-        """Whether the phase has all events that it waits for; then its agents are stopped."""
+        """Return whether the phase has all events that it waits for; its agents are then stopped."""
 
     @abstractmethod
     def progress(self) -> Sequence[Progress]:
@@ -165,8 +165,11 @@ class Phase(ABC):
 
 
 class Trial(ABC, Generic[Configuration]):
-    """One trial of a system: decided, but not run yet. A subclass decides its network and its phases when it is
-    made; a trial without phases is computed, and its network does not come up."""
+    """A trial of a system: planned, but not run yet.
+
+    A subclass plans its network and its phases when it is made. A trial without phases is computed, and its network
+    does not start.
+    """
 
     network: NetworkSetup
     phases: Sequence[Phase] = ()

@@ -32,7 +32,7 @@ class Served(Protocol):
 
 @dataclass(frozen=True)
 class TrialTask(Generic[Configuration_co]):
-    """What one process is told to run: a trial with its seed and scale. It can be sent to another process."""
+    """Task of one process: a trial with its seed and scale, which can be sent to another process."""
 
     configuration: Configuration_co
     seed: int
@@ -92,7 +92,9 @@ class StreamGroup:
 
 @dataclass(frozen=True)
 class SwitchCollectives:
-    """What a system's switches do for other systems' ranks, whose unicast packets they carry besides."""
+    """Collectives that a system's switches carry out for ranks of other systems, whose unicast packets they also
+    forward.
+    """
 
     switches: Mapping[str, SwitchProgram]
     service: ServiceConfig

@@ -66,7 +66,7 @@ LINKS_FIGURE: Mapping[str, Mapping[str, Any]] = {"links": {"kind": "links", "x":
 
 @dataclass(frozen=True)
 class SystemReport:
-    """What people read at the end of a run."""
+    """Text and figures of a system at the end of a run."""
 
     assurance: str = ""
     """What was checked, and so holds for every trial that has not failed; a sentence."""

@@ -36,7 +36,7 @@ SILENCE_US = 3_600_000_000
 
 
 class ScriptSection(Section):
-    """Of a workload: a script, once in each worker's host, that trains with the hook of gradbed.hosts.torch_hook."""
+    """Workload of a script that runs in each worker's host and trains with the hook of gradbed.hosts.torch_hook."""
 
     kind: Literal["script"] = "script"
     path: Path = option(Path(), "PyTorch script that every worker runs (--workload script).", name="script")
@@ -90,8 +90,11 @@ class ScriptRanks:
         )
 
     def take(self, event: Mapping[str, Any]) -> bool:
-        """Whether with this event all ranks have registered a model, and `values` is known. UserError if they do not
-        agree."""
+        """Take an event; return whether all ranks have now registered a model, so that `values` is known.
+
+        Raises:
+            UserError: ranks have registered different models, or some none.
+        """
         if event["event"] == "registered":
             self._registered[event["name"]] = event["values"]
             if len(self._registered) == self._workers:
@@ -111,12 +114,12 @@ class ScriptRanks:
 
     @property
     def complete(self) -> bool:
-        """Whether all scripts have ended."""
+        """Return whether all scripts have ended."""
         return self._workers > 0 and self._ended == self._workers
 
 
 class ScriptWorkers:
-    """What phases whose workers run a script have in common, before a system's own: class X(ScriptWorkers, Own)."""
+    """Mixin of phases whose workers run a script, before a system's own: class X(ScriptWorkers, Own)."""
 
     waits = True
     task: TrialTask[Any]
@@ -163,7 +166,7 @@ def run_torch_recording(script: Path, arguments: Sequence[str], ranks: int, fold
 
 
 def _recorder() -> str:
-    """Of the system that makes traces of recordings."""
+    """Return "module:function" of the system that makes traces of recordings."""
     for name in systems():
         place = find_system(name).tools.recorder
         if place is not None:

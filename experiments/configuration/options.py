@@ -26,7 +26,7 @@ LAST_PANELS = ("Network", "Switches", "Transport", FAULTS, RUN_AND_OUTPUT)
 
 @dataclass(frozen=True)
 class ModelOption:
-    """One field of a model, or of the models inside it."""
+    """An option made of a field of a model, or of a model inside it."""
 
     path: tuple[str, ...]
     """Names of the fields that lead to it."""

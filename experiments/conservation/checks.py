@@ -20,9 +20,11 @@ from gradbed.topo.graph import Direction, Endpoint, Topology
 def opened_interfaces(
     topology: Topology, final: Mapping[tuple[int, str], Mapping[str, Any]]
 ) -> Iterator[tuple[Endpoint, Endpoint, Sequence[Mapping[str, Any]]]]:
-    """For each link of a host that agents opened: the host's end, the switch's, and what it carried for each of them.
+    """Yield each host link that agents opened: the host's end, the switch's, and what each agent counted there.
 
-    final: the last statistics of every agent."""
+    Args:
+        final: last statistics of every agent.
+    """
     opened: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for statistics in final.values():
         for name, carried in statistics.get("interfaces", {}).items():
@@ -83,9 +85,10 @@ ENDS = (
 
 
 def switch_disagreements(topology: Topology, counts: Counts) -> list[str]:
-    """One line for each switch at which this does not hold, once nothing is on its way (packets):
+    """Return a line for each switch whose packets do not balance, once no packet is in flight.
 
-    from its links + from the controller + cloned + copied = offered to its links + dropped + to the controller
+    The balance is: from its links + from the controller + cloned + copied = offered to its links + dropped +
+    to the controller.
     """
     lines = []
     for switch, device in counts.devices.items():
@@ -104,7 +107,7 @@ def switch_disagreements(topology: Topology, counts: Counts) -> list[str]:
 
 
 def pause_disagreements(counts: Counts) -> list[str]:
-    """One line for each direction of a link whose ends have not counted the same pauses, by priority."""
+    """Return a line for each link direction whose ends have not counted the same pauses, by priority."""
     return [
         f"{sender} to {receiver}: {receiver} sent {list(pauses.sent)} pauses, {sender} took {list(pauses.received)}"
         for (sender, receiver), effect in counts.effects.items()
@@ -129,9 +132,13 @@ def class_disagreements(
     raw_frames: Collection[str] = (),
     socket_drops: Mapping[Direction, int] = MappingProxyType({}),
 ) -> list[str]:
-    """One line for each equation that does not hold. final: the last statistics of every agent, with what its
-    interfaces carried; uncounted: hosts of which these are not complete. socket_drops: by the sockets in front of
-    links, of any class."""
+    """Return a line for each equation of packet classes that does not hold.
+
+    Args:
+        final: last statistics of every agent, with what its interfaces counted.
+        raw_frames: hosts of which these are not complete.
+        socket_drops: packets of any class that were dropped by the sockets in front of links.
+    """
     if not counts.links:
         return []
     names = [OTHER, *(each.name for each in classes)]
@@ -149,7 +156,7 @@ def class_disagreements(
 def class_rows(
     classes: Sequence[PacketClass], counts: ClassCounts, final: Mapping[tuple[int, str], Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """For the table "packet_classes": packets of each class that there were any of, of all hosts, links, switches."""
+    """Return the rows of the table "packet_classes": non-zero packets of each class, by host, link and switch."""
     opened = [each for statistics in final.values() for each in statistics.get("interfaces", {}).values()]
     columns = {
         "hosts_sent": added(each["sent_classes"] for each in opened),

@@ -60,7 +60,7 @@ def _counter_difference(now: tuple[int, ...], before: tuple[int, ...]) -> tuple[
 
 @dataclass(frozen=True)
 class LinkEffect:
-    """What one direction of a link did to packets."""
+    """Effect of one link direction on packets."""
 
     losses: Tally = Tally()
     duplicates: Tally = Tally()
@@ -83,7 +83,7 @@ class LinkEffect:
 
     @property
     def change(self) -> Tally:
-        """What the direction adds to the packets that its sender has counted, apart from socket drops."""
+        """Packets that the direction adds to those that its sender has counted, apart from socket drops."""
         made = self.duplicates - self.losses
         return made - self.queue_drops if self.from_outside else made
 
@@ -108,7 +108,7 @@ class HostAccount:
 
     @property
     def expected_at_switch(self) -> Tally:
-        """What the switch should count, but for what the socket in front of the link dropped."""
+        """Packets that the switch should count, apart from drops of the socket in front of the link."""
         link = self.towards_switch
         return self.host_sent + link.duplicates - link.losses - link.queue_drops
 
@@ -283,10 +283,13 @@ class Counts:
     def link_rows(
         self, achieved: Mapping[Direction, float], nominal_us: Callable[[float], float] = float
     ) -> list[dict[str, Any]]:
-        """What every direction of a link carried and lost, for the table "links". achieved: what part of its rate it
-        achieved while packets waited for it. nominal_us: of microseconds on the emulated network.
+        """Return the rows of the table "links": packets and losses of every link direction.
 
-        Where PFC paused any link, all rows tell of pauses: how many, and how long for each priority that was paused.
+        Where PFC paused any link, all rows have pauses: their number, and the time of each priority that was paused.
+
+        Args:
+            achieved: fraction of its rate that a direction achieved while packets waited for it.
+            nominal_us: nominal time of microseconds on the emulated network.
         """
         rows = []
         paused = sorted(
@@ -328,7 +331,7 @@ def _by_name(counters: Mapping[str, list[dict[str, int]]]) -> dict[str, dict[int
 
 
 def _rise(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """By switch and name, what was counted in between; never negative, since a restart sets counts to zero."""
+    """Return the counts in between, by switch and name; never negative, since a restart resets counters."""
     return {
         switch: {name: max(0, value - before.get(switch, {}).get(name, 0)) for name, value in counts.items()}
         for switch, counts in now.items()
@@ -347,8 +350,7 @@ LinkRows = Mapping[Direction, DirectionStatistics]
 
 @dataclass(frozen=True)
 class LinkBytes:
-    """What each direction carried between two times, in emulated microseconds since the agents began. before, after:
-    all that links told then."""
+    """Bytes of each link direction between two times, in emulated microseconds since the agents began."""
 
     bytes: Mapping[Direction, int] = field(default_factory=dict)
     from_us: int = 0

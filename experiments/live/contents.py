@@ -1,4 +1,4 @@
-"""What the page asks of a running network: what switches hold, read little by little, and the packets of a link."""
+"""Details of a running network for the page: contents of switches, read little by little, and packets of a link."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 class LinkWatch:
-    """Each capture is a file in the trial's folder, which the process that serves the page reads and removes."""
+    """Captures on the link that a page shows.
+
+    Each capture is a file in the trial's folder, which the process that serves the page reads and removes.
+    """
 
     def __init__(self, runtime: Runtime, task: TrialTask[Any], tell: Tell) -> None:
         self._runtime = runtime
@@ -39,7 +42,7 @@ class LinkWatch:
         self._next_s = 0.0
 
     def watch(self, link: int | None) -> None:
-        """From now on; None: none."""
+        """Capture packets of this link from now on; None: of none."""
         if link != self._link:
             self._end()
             self._link = link if link is not None and link < len(self._runtime.topology.links) else None
@@ -85,7 +88,7 @@ class LinkWatch:
         return self._task.folder / f"live-{self._number}.pcapng"
 
     def _begin_ns(self) -> int:
-        """When the network came up, by the clock of captures: on the real clock that of the machine."""
+        """Return the time at which the network came up, by the clock of captures."""
         if self._task.configuration.clock == "virtual":
             return 1000 * self._begin_us
         return time.time_ns() - 1000 * (self._runtime.now_us() - self._begin_us)
@@ -109,7 +112,7 @@ which the network would stand still: of those their size is told."""
 
 
 class Contents:
-    """Of the switches of one runtime."""
+    """Contents of a runtime's switches, read little by little and sent to the page."""
 
     def __init__(self, runtime: Runtime, network: NetworkSetup, task: TrialTask[Any], tell: Tell) -> None:
         self._runtime = runtime
@@ -133,13 +136,13 @@ class Contents:
         self._told: dict[tuple[str, str], Any] = {}
 
     def watch(self, switch: str | None, link: int | None) -> None:
-        """Somebody looks at these; None: at none."""
+        """Read this switch and this link more often, as a page shows them; None: none."""
         self._watched = switch if switch in self._registers else None
         self._link.watch(link)
         self._next_watched_s = 0.0
 
     def plan_changed(self) -> None:
-        """Tell what the switches should hold now, of those for which that is news."""
+        """Send the plans of the switches for which they have changed."""
         for name, plan in self._runtime.plan().switches.items():
             content = plan.model_dump(mode="json", exclude_defaults=True)
             if self._told.get(("plan", name)) != content:
@@ -147,7 +150,7 @@ class Contents:
                 self._tell({"kind": "plan", "switch": name, "plan": content})
 
     def read_due(self) -> None:
-        """What is to be read now."""
+        """Read what is due: captures, the switch that a page shows, or the next switch in turn."""
         now_s = time.monotonic()
         self._link.read_due()
         if self._watched is not None and now_s >= self._next_watched_s:
@@ -161,7 +164,7 @@ class Contents:
             self._next_turn_s = now_s + (time.monotonic() - now_s) / SHARE
 
     def close(self) -> None:
-        """Nobody looks any more."""
+        """Stop captures."""
         self._link.watch(None)
 
     def _read(self, switch: str, largest: int) -> None:

@@ -1,5 +1,4 @@
-"""Looks on while trials run, on either clock, and tells the live view of it; the page in turn paces the virtual
-clock."""
+"""Observer of trials for the live view, on either clock; the page in turn paces the virtual clock."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ BUFFER_BYTES = 4_000_000
 
 
 class Feed:
-    """The end of the network's process. When the other one has gone, nobody looks on any more, and all goes on."""
+    """The channel's end in the network's process; once the page's process is gone, rows are dropped."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -48,13 +47,13 @@ class Feed:
             self.is_open = False
 
     def has_room(self) -> bool:
-        """Whether a row can be sent at once."""
+        """Return whether a row can be sent without blocking."""
         poll = select.poll()
         poll.register(self._connection, select.POLLOUT)
         return bool(poll.poll(0))
 
     def commands(self, timeout_s: float = 0.0) -> list[dict[str, Any]]:
-        """What has come; waits so long for the first of them."""
+        """Return received commands; wait up to timeout_s for the first one."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
         # Less than nothing would be without end.
@@ -133,7 +132,7 @@ class Pace:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing holds time back, now or soon."""
+        """Return whether nothing holds back the clock, now or soon."""
         return not self.paused and self.speed is None and self._stop_us is None
 
     def run(self, now_us: int) -> None:
@@ -144,7 +143,7 @@ class Pace:
         self.paused, self._stop_us = True, None
 
     def step(self, now_us: int, step_us: int) -> None:
-        """Go on for so long, and pause there; 0: up to the next moment at which anybody acts."""
+        """Run for this time and pause there; 0: until the next event."""
         self.paused = False
         self._stop_us = now_us + step_us
         self._hold(now_us)
@@ -154,24 +153,24 @@ class Pace:
         self._hold(now_us)
 
     def _hold(self, now_us: int) -> None:
-        """Real time counts from here."""
+        """Start counting real time from here."""
         self._anchor_us, self._anchor_s = now_us, self._real_s()
 
     def arrived(self, now_us: int) -> bool:
-        """Time has come so far; whether a step is at its end."""
+        """Return whether a step ends at this time, and pause if so."""
         if self._stop_us is None or now_us < self._stop_us:
             return False
         self.pause()
         return True
 
     def ahead_s(self, now_us: int) -> float:
-        """How long the network has to wait for real time."""
+        """Return how long the network has to wait for real time, in seconds."""
         if self.speed is None:
             return 0.0
         return (now_us - self._anchor_us) / 1e6 / self.speed - (self._real_s() - self._anchor_s)
 
     def next_us(self, now_us: int) -> int | None:
-        """When to look again, at the latest; None: it does not matter."""
+        """Return the latest time of the next check; None: any."""
         times = [] if self.speed is None else [now_us + max(1, round(1e6 * AHEAD_S * self.speed))]
         if self._stop_us is not None:
             times.append(max(self._stop_us, now_us + 1))
@@ -199,9 +198,14 @@ ROUNDS = ("round", "version")
 
 
 class LiveObserver(TrialObserver):
-    """One for all trials of a command. paused: the virtual clock waits at the start of each trial for the page."""
+    """Observer of all trials of a command for the live view."""
 
     def __init__(self, feed: Feed, *, paused: bool = False) -> None:
+        """Observe for the page at the other end of `feed`.
+
+        Args:
+            paused: the virtual clock waits at the start of each trial until the page lets it run.
+        """
         self._feed = feed
         self._starts_paused = paused
         self._runtime: Runtime | None = None
@@ -282,7 +286,7 @@ class LiveObserver(TrialObserver):
         self._feed.send({"kind": row["kind"], "t_us": round(self._scale.nominal_time(passed_us), 3), **row})
 
     def _look_virtual(self) -> int:
-        """As of Runtime.set_periodic_hook."""
+        """Send what is due, obey commands, hold back the clock; as of Runtime.set_periodic_hook."""
         assert self._runtime is not None
         now_us, now_s = self._runtime.now_us(), time.monotonic()
         if now_s < self._next_look_s and self._pace.is_free:

@@ -125,7 +125,7 @@ class Recording:
         return [each.row for each in self._kinds.get(kind, ())]
 
     def save(self, file: Path) -> None:
-        """All or nothing."""
+        """Write the file atomically."""
         scratch = file.with_suffix(".part")
         with gzip.open(scratch, "wt", encoding="utf-8", compresslevel=6) as out:
             for each in self.after(0):
@@ -134,7 +134,11 @@ class Recording:
 
     @classmethod
     def load(cls, file: Path) -> Recording:
-        """UserError if the file holds no recording of this version."""
+        """Read a recording.
+
+        Raises:
+            UserError: the file holds no recording of this version.
+        """
         recording = cls()
         try:
             with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -156,7 +160,11 @@ class Recording:
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
-    """The lines of an unpacked file. ValueError if it has more than a recording can."""
+    """Yield the lines of an unpacked file.
+
+    Raises:
+        ValueError: it has more than a recording can.
+    """
     left = MOST_FILE_CHARACTERS
     while line := stream.readline(MOST_LINE_CHARACTERS):
         left -= len(line)
@@ -166,7 +174,11 @@ def _lines(stream: TextIO) -> Iterator[str]:
 
 
 def _row(line: str, number: int) -> Row:
-    """The row of a line. ValueError for what is no row, with its line number from 1."""
+    """Return the row of a line.
+
+    Raises:
+        ValueError: it is no row; the message has its line number, from 1.
+    """
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError):
@@ -181,7 +193,7 @@ def _row(line: str, number: int) -> Row:
 
 
 def thinned(kind: str, kept: list[Kept]) -> list[Kept]:
-    """About half of them."""
+    """Return about half of the rows."""
     if kind not in THINNED:
         return kept[len(kept) // 2 :]
     if kind == "frame":
@@ -203,7 +215,7 @@ def _every_second(kind: str, group: list[Kept]) -> list[Kept]:
 
 
 def _merged_frames(kept: list[Kept]) -> list[Kept]:
-    """Each second one goes, and what only it said of a link is said by the next one; the newest stays."""
+    """Merge every second frame into the next one; the newest stays."""
     rest = kept[:-1]
     merged = []
     for first, second in zip(rest[::2], rest[1::2], strict=False):
@@ -213,7 +225,11 @@ def _merged_frames(kept: list[Kept]) -> list[Kept]:
 
 
 def recordings(run: Path) -> list[Path]:
-    """Of the trials of a run, in the order in which they were made. UserError if there are none."""
+    """Return the recordings of a run's trials, in the order in which they were made.
+
+    Raises:
+        UserError: there are none.
+    """
     if run.is_file():
         return [run]
     if not run.is_dir():
@@ -225,7 +241,7 @@ def recordings(run: Path) -> list[Path]:
 
 
 def decoded(lines: Iterable[bytes]) -> list[Row]:
-    """Rows of JSON lines."""
+    """Return the rows of JSON lines."""
     return [json.loads(line) for line in lines]
 
 
@@ -240,7 +256,12 @@ MOST_SPRINGS = 150
 
 
 def places(nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]]) -> dict[str, Place]:
-    """nodes: name and tier (None: a host); links: a and b."""
+    """Return the position of each node.
+
+    Args:
+        nodes: name and tier of each (None: a host).
+        links: a and b of each.
+    """
     graph = networkx.Graph()
     graph.add_nodes_from(node["name"] for node in nodes)
     graph.add_edges_from((link["a"], link["b"]) for link in links)
@@ -252,7 +273,7 @@ def places(nodes: Sequence[Mapping[str, Any]], links: Sequence[Mapping[str, Any]
 
 
 def _tiers(nodes: Sequence[Mapping[str, Any]], graph: networkx.Graph) -> list[list[str]]:
-    """From the hosts upwards: a tier stands above those that are nearer to hosts."""
+    """Return the tiers from the hosts upwards: a tier is above those that are nearer to hosts."""
     hosts = [node["name"] for node in nodes if node["tier"] is None]
     near = networkx.multi_source_dijkstra_path_length(graph, hosts) if hosts else {}
     members: dict[str, list[str]] = defaultdict(list)
@@ -291,21 +312,21 @@ LONGEST_ROW_BYTES = 16_000_000
 
 
 class RecordingSource(Protocol):
-    """What the server asks for."""
+    """The recording that the page shows, and the choice of another one."""
 
     is_live: bool
     generation: int
-    """Another number means another recording: pages begin anew."""
+    """Changes when another recording is shown; pages then start anew."""
     recording: Recording
 
     def names(self) -> list[str]:
-        """Of recordings to choose from."""
+        """Return the names of recordings to choose from."""
 
     def choose(self, number: int) -> None:
-        """Show another one of them."""
+        """Show another recording."""
 
     def command(self, command: Mapping[str, Any]) -> None:
-        """For the network that is shown; without effect where none runs."""
+        """Send a command to the running network; no effect on a replay."""
 
 
 class ReplaySource:
@@ -333,9 +354,10 @@ class ReplaySource:
 
 
 class LiveSource:
-    """The recording of a network that runs, told over a channel; each trial of a command begins another one.
+    """The growing recording of a running network; each trial of a command begins another one.
 
-    Each is saved in its trial's folder when its trial ends, or the process that ran it has gone."""
+    Each is saved in its trial's folder when its trial ends, or when the process that ran it is gone.
+    """
 
     is_live = True
 
@@ -397,7 +419,7 @@ class LiveSource:
 
 
 def with_places(begin: Row) -> Row:
-    """The first row, with where nodes stand on the page."""
+    """Return the row "begin" with the positions of nodes on the page."""
     found = places(begin["nodes"], begin["links"])
     nodes = [{**node, "x": found[node["name"]][0], "y": found[node["name"]][1]} for node in begin["nodes"]]
     return {**begin, "nodes": nodes}

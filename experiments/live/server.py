@@ -59,17 +59,18 @@ HEADERS = {
 
 
 class Control(BaseModel):
-    """How the virtual clock is to go on. speed: of "speed", network time over real time; None: as fast as possible.
-    step_us: of "step"; 0: to the next moment at which anybody acts."""
+    """Command to the virtual clock."""
 
     model_config = ConfigDict(extra="forbid")
     command: Literal["pause", "run", "step", "speed"]
     speed: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    """Of "speed": network time over real time; None: as fast as possible."""
     step_us: Annotated[float, Field(ge=0, le=1e9)] = 0
+    """Of "step": network time to run; 0: until the next event."""
 
 
 class Watch(BaseModel):
-    """What a page shows in detail, and so wants to hear more of; link: its number."""
+    """Switch and link (by number) that a page shows in detail, and so gets more often."""
 
     model_config = ConfigDict(extra="forbid")
     switch: str | None = None
@@ -116,7 +117,7 @@ class Guard:
 
 
 class Pages:
-    """How many pages are open; server: who serves them."""
+    """Number of open pages, and their server."""
 
     def __init__(self) -> None:
         self.open = 0
@@ -202,7 +203,7 @@ def make_token() -> str:
 
 
 def listen() -> socket.socket:
-    """On loopback, at a port that is free."""
+    """Listen on loopback, at a free port."""
     return socket.create_server(("127.0.0.1", 0))
 
 
@@ -211,7 +212,7 @@ def address(listener: socket.socket, token: str) -> str:
 
 
 def page_server(shown: RecordingSource, pages: Pages, token: str) -> uvicorn.Server:
-    """To be run in an event loop, on a listening socket."""
+    """Return the server of the page, to run in an event loop on a listening socket."""
     app = AccessCheck(Guard(create_app(shown, pages), token))
     config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none")
     pages.server = uvicorn.Server(config)

@@ -35,7 +35,7 @@ CAPTURES = "pcap"
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """What is stored of a trial (trials/DIGEST.json), and where in the sweep it belongs (`at`)."""
+    """Stored result of a trial (trials/DIGEST.json), and its place in the sweep (`at`)."""
 
     digest: str
     seed: int
@@ -67,7 +67,7 @@ class TrialRecord:
 
     @property
     def is_good(self) -> bool:
-        """Whether it need not be run again."""
+        """Return whether it need not run again."""
         return not self.failures and self.values["verdict"] != "invalid"
 
     @property
@@ -82,7 +82,7 @@ class TrialRecord:
 
     @property
     def place_text(self) -> str:
-        """For people: "loss=0.01, seed 2: "; empty where nothing is swept."""
+        """Place in the sweep for people, such as "loss=0.01, seed 2: "; empty where nothing is swept."""
         if not self.coordinates:
             return ""
         parts = [f"{path.rsplit('.', 1)[-1]}={value}" for path, value in self.coordinates.items()]
@@ -90,7 +90,7 @@ class TrialRecord:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Its row of the trials table."""
+        """Row of the trials table."""
         return {**self.place, **self.values}
 
     def table(self, name: str) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ class RunFiles:
         return path
 
     def write(self, trial: TrialRecord) -> None:
-        """All or nothing, and on the disk when this returns: a run may be killed at any moment."""
+        """Write a trial's files atomically, and on the disk when this returns: a run may be killed at any time."""
         target = self._file(trial.digest)
         scratch = target.with_suffix(".part")
         text = trial.to_json()
@@ -149,7 +149,7 @@ class RunFiles:
             link.symlink_to(folders.pop().relative_to(self.path))
 
     def read(self, digest: str) -> TrialRecord | None:
-        """None if that trial is not done."""
+        """Return the stored result of a trial; None if it is not done."""
         if digest not in self._known:
             try:
                 self._known[digest] = TrialRecord.from_json(self._file(digest).read_text(encoding="utf-8"))
@@ -199,11 +199,10 @@ LIBRARIES = (
 
 
 class RunFolder:
-    """One run's folder: configuration, raw rows, figures, logs.
+    """Folder of one run: configuration, raw rows, figures, logs.
 
-    Locked until `close`, so that two commands cannot write one run. `finish` says
-    that the run is whole, and lets the link `latest` name it. Under sudo all of it is given to the person who called
-    that.
+    It is locked until `close`, so that two commands cannot write one run. `finish` marks the run as complete, and
+    points the link `latest` to it. Under sudo it is owned by the user who called sudo.
     """
 
     def __init__(self, output: Path, name: str) -> None:
@@ -256,7 +255,7 @@ class RunFolder:
 
 
 def _give_away(path: Path) -> None:
-    """To sudo's caller, if there is one."""
+    """Change the owner to the user who called sudo, if any."""
     person = caller()
     if person is not None:
         person.own(path)
@@ -307,7 +306,7 @@ def environment() -> dict[str, Any]:
 
 
 def _revision() -> str | None:
-    """Of the sources; None outside a clone, or without git."""
+    """Return the revision of the sources; None outside a clone, or without git."""
     if shutil.which("git") is None:
         return None
     command = ["git", "describe", "--always", "--dirty"]
@@ -316,7 +315,7 @@ def _revision() -> str | None:
 
 
 def processor_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """As the kernel calls it; on machines where it does not say, the architecture."""
+    """Return the processor's model as the kernel names it, else the architecture."""
     for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
@@ -346,7 +345,11 @@ class NetworkFile:
 
     @cached_property
     def plans(self) -> dict[str, Plan]:
-        """By phase, when its agents began. UserError if they are none."""
+        """Plans by phase, at the start of its agents.
+
+        Raises:
+            UserError: they are no plans.
+        """
         return {
             phase: Plan.from_json(json.dumps(part["plan"])) for part in self.stored_plans for phase in part["phases"]
         }
@@ -369,7 +372,9 @@ def write_network(folder: Path, topology: Topology, plans: Mapping[str, Plan]) -
 
 
 def read_network(folder: Path) -> NetworkFile | None:
-    """None where a trial left none: it was computed, ran on another machine, or is of an older version."""
+    """Return the network that a trial stored; None if it was computed, ran on another machine, or is of an older
+    version.
+    """
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return NetworkFile(Topology.from_json(json.dumps(found["topology"])), found["plans"])

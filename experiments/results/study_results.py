@@ -21,17 +21,18 @@ OfRow = Callable[[Mapping[str, Any]], Any]
 
 @dataclass(frozen=True)
 class StudyResults:
-    """All trials of a run that are done. resolved: what study.json says. other_clock: those that repeat trials on the
-    other clock."""
+    """Results of all finished trials of a run."""
 
     folder: Path
     resolved: Mapping[str, Any]
+    """Contents of study.json."""
     trials: tuple[TrialRecord, ...]
     other_clock: tuple[TrialRecord, ...] = ()
+    """Trials that repeat others on the other clock."""
 
     @property
     def heading(self) -> str:
-        """What stands above figures: the study's title, and how its trials were measured."""
+        """Heading of figures: the study's title, and how its trials were measured."""
         return self._heading(f"mean and {100 * CONFIDENCE:.0f} % interval of")
 
     @property
@@ -54,15 +55,15 @@ class StudyResults:
         return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
 
     def _drawn(self) -> str:
-        """What repetitions are for, where not all trials have any."""
+        """Return the reason for repetitions where not all trials have any."""
         repeated = {repr(trial.coordinates) for trial in self.trials if trial.repetition}
         alone = any(repr(trial.coordinates) not in repeated for trial in self.trials)
         return " of what is drawn by chance" if alone else ""
 
     def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
-        """By value of `series` (one key, None, without): y at each x, in the order in which the study has them.
+        """Return y at each x by value of `series` (one key, None, without), in the order of the study.
 
-        x and series are swept paths or columns of the trials table. Trials at which y is empty are left out.
+        x and series are swept paths or columns of the trials table. Trials without y are left out.
         """
         return self.derived_series(
             lambda row: single(row[x]),
@@ -71,7 +72,9 @@ class StudyResults:
         )
 
     def derived_series(self, x: OfRow, y: OfRow, label: OfRow) -> dict[Any, list[SeriesPoint]]:
-        """As `series`, but of values computed from rows of the trials table; y None leaves a trial out."""
+        """Return a series as `series` does, of values computed from rows of the trials table; y None leaves a trial
+        out.
+        """
         groups: dict[Any, dict[Any, list[tuple[TrialRecord, float]]]] = {}
         for trial in (*self.trials, *self.other_clock):
             row = trial.row
@@ -86,11 +89,11 @@ class StudyResults:
         }
 
     def configurations(self) -> dict[str, Mapping[str, Any]]:
-        """What every trial ran on, by its digest."""
+        """Return the configuration of each trial, by its digest."""
         return {trial["digest"]: trial["configuration"] for trial in self.resolved["trials"]}
 
     def model_of(self, trial: TrialRecord) -> str:
-        """What ran its switches: "gradbed" or "bmv2"."""
+        """Return the model of a trial's switches: "gradbed" or "bmv2"."""
         return str(self.configurations()[trial.digest]["program"]["model"])
 
     def table(self, name: str) -> list[dict[str, Any]]:
@@ -123,7 +126,7 @@ def load_results(folder: Path, files: RunFiles | None = None) -> StudyResults:
 
 
 def clock_words(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """On which clocks trials ran, and how much slower than they are said to be."""
+    """Return the clocks of the trials, and how much they were slowed down, as text."""
     found = []
     for clock, factor in sorted({(row["clock"], row["scale_factor"]) for row in rows}):
         scaled = f", links at {factor:g} of their rate (times and rates nominal)" if factor != 1 else ""
@@ -137,7 +140,7 @@ def worst(verdicts: Iterable[VerdictWord]) -> VerdictWord:
 
 
 def single(value: Any) -> Any:
-    """Of values with parts, such as faults, their words, which can be a key and a label."""
+    """Return a value as it is, or as text if it has parts, such as faults: then it can be a key and a label."""
     return value_words(value) if isinstance(value, list | Mapping) else value
 
 

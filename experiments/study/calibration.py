@@ -1,8 +1,9 @@
-"""How fast a network this machine carries: one factor by which studies are slowed down (experiments/scale.py).
+"""Calibration: the factor by which studies are slowed down on this machine (experiments/scale.py).
 
 The factor is measured on a reference network, for a nominal rate of NOMINAL_RATE_MBPS on every link: the fastest rate
-at which a run's verdict is valid, over the nominal rate. It is kept for each machine, since a home folder may be
-shared between several."""
+at which a run's verdict is valid, over the nominal rate. It is stored per machine, since a home folder may be shared
+between several.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ SAFETY = 0.8
 
 @dataclass(frozen=True)
 class CalibrationRun:
-    """One rate, and what its run was worth."""
+    """A run at one rate, with its verdict."""
 
     rate_mbps: float
     verdict: str
@@ -49,7 +50,7 @@ class CalibrationRun:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was found, when, and with what."""
+    """Stored calibration of a machine: its factor, and how it was found."""
 
     factor: float
     carried_mbps: float
@@ -84,8 +85,11 @@ def calibration_file() -> Path:
 
 
 def load_calibration() -> Calibration | None:
-    """None if this machine has not been calibrated. UserError if the file is damaged or cannot be read: a study would
-    otherwise run at another scale than its figures had before."""
+    """Return this machine's calibration; None if it has none.
+
+    Raises:
+        UserError: the file is damaged or cannot be read. A study would run at another scale than its figures before.
+    """
     path = calibration_file()
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -82,7 +82,11 @@ class Cell:
 
 
 def faults_of(chaos: ChaosSection, topology: Topology, share: float) -> dict[str, list[str]]:
-    """By name, the faults of a trial as texts. share: how late of the time in which they may happen, 0 to 1."""
+    """Return the faults of a trial as texts, by name.
+
+    Args:
+        share: time within the interval of faults, from 0 to 1.
+    """
     at_ms = chaos.at_ms[0] + share * (chaos.at_ms[1] - chaos.at_ms[0])
     back_ms = at_ms + chaos.back_ms
     first, second = chaos.links
@@ -111,18 +115,25 @@ def faults_of(chaos: ChaosSection, topology: Topology, share: float) -> dict[str
 
 @dataclass(frozen=True)
 class Matrix:
-    """What of the matrix is wanted. only: the names of faults, all if none. clock, switch: instead of the study's.
-    seed: of the first repetition, the next ones have the numbers after it; None: as the study has them."""
+    """Part of the fault matrix to run."""
 
     quick: bool = False
     only: Sequence[str] = ()
+    """Names of faults; empty: all."""
     clock: str | None = None
+    """Clock in place of the study's."""
     switch: str | None = None
+    """Switch model in place of the study's."""
     seed: int | None = None
+    """Seed of the first repetition, the next ones follow; None: those of the study."""
 
 
 def load_chaos(system: str, wanted: Matrix = Matrix()) -> tuple[Study, ChaosSection]:
-    """The matrix of a system, its faultless trials first. UserError."""
+    """Return the fault matrix of a system, trials without faults first.
+
+    Raises:
+        UserError: the system has none, or its file is wrong.
+    """
     find_system(system)
     if not (path := studies_folder(system) / FILE).is_file():
         raise UserError(f"{system} has no fault matrix; these have one: {', '.join(with_chaos())}")
@@ -226,7 +237,7 @@ def _conclude(cells: Sequence[Cell], console: Console) -> int:
 
 
 def judged(study: Study, chaos: ChaosSection, run: StudyRun) -> list[Cell]:
-    """Every cell, in the study's order."""
+    """Return all cells, in the order of the study."""
     done = {(trial.coordinates["fault"], trial.repetition): trial for trial in run.done}
     cells = []
     for trial in study.trials:
@@ -256,7 +267,7 @@ def _cell(trial: TrialSpec, stored: TrialRecord, usual: int, allowed: str | None
 
 
 def _tries(fault: str) -> float:
-    """How often one has to ask for an answer, on average."""
+    """Return the mean number of attempts until an answer."""
     return (1 - LOSSES.get(fault, 0.0)) ** -LINKS_THERE_AND_BACK
 
 
@@ -284,7 +295,7 @@ def busiest(stored: TrialRecord) -> int:
 
 
 def _most_sent(stored: TrialRecord) -> int:
-    """As `busiest`, without the duplicates that the link makes itself: nobody sent them."""
+    """Return the same as `busiest`, without duplicates that the link itself made."""
     return max((row["packets"] - row["duplicates"] for row in stored.tables.get("links", ())), default=0)
 
 

@@ -63,7 +63,7 @@ def network_words(configuration: TrialConfiguration) -> str:
 
 
 def chosen_words(system: System[Any], configuration: TrialConfiguration) -> str:
-    """What is otherwise than `gradbed run NAME` has it, beside the network: "exchange ring, rounds 2"; or nothing."""
+    """Return the settings besides the network that differ from `gradbed run NAME`: "exchange ring, rounds 2"."""
     usual = system.configuration.model_validate(with_values({}, system.options.defaults))
     defaults = dict(_leaves(usual.model_dump(mode="json")))
     return ", ".join(
@@ -225,8 +225,11 @@ def _print_comparisons(study: Study, results: StudyResults, console: Console) ->
 
 
 def check_machine(study: Study) -> None:
-    """Refuse a study for which something is missing, before anything is begun: root on the real clock, a C compiler
-    on the virtual one. UserError says what."""
+    """Check that the machine has what the study needs: root on the real clock, a C compiler on the virtual one.
+
+    Raises:
+        UserError: something is missing.
+    """
     if study.needs_network and os.geteuid() != 0:
         raise UserError("networks in Mininet need root: run with sudo, or with --clock virtual")
     if any(trial.configuration.clock == "virtual" for trial in study.trials):
@@ -234,7 +237,14 @@ def check_machine(study: Study) -> None:
 
 
 def run_study(study: Study, options: RunOptions, on_begin: Callable[[], None] = lambda: None) -> StudyRun:
-    """All of a study. on_begin: called once it is sure that it can. UserError before, if it cannot."""
+    """Run a study.
+
+    Args:
+        on_begin: called when everything that the study needs is there.
+
+    Raises:
+        UserError: something is missing; nothing has run.
+    """
     if options.pcap:
         study = replace(study, head=study.head.model_copy(update={"pcap": options.pcap}))
     _check_captures(study)

@@ -26,9 +26,9 @@ Axis = Annotated[list[Any], Field(min_length=1)]
 
 
 class Sweep(Section):
-    """What is varied: dotted paths of the configuration, each with its values.
+    """Swept values: dotted paths of the configuration, each with its values.
 
-    Every combination of the product axes is run; the zip axes go in step with each other, as one further axis.
+    Every combination of the product axes is run. The zip axes advance together, as one further axis.
     """
 
     product: dict[str, Axis] = Field(default_factory=dict)
@@ -50,25 +50,31 @@ class Sweep(Section):
 
 
 class CourseSection(Section):
-    """What `kind: course` shows: y over x of a further table, a line for each value of the figure's `series`.
-
-    step: the column by which a trial's rows are in order. x: None: the step; cumulative: its sum up to each row.
-    x_times, y_times: for another unit. repetitions: the first one's line, the mean of both columns at each step, or
-    the mean with its interval around it. dashed: the value of a column whose lines are dashed; dashed_label tells so
-    in the legend. label: of a line, with columns in braces.
-    """
+    """Settings of `kind: course`: y over x of a further table, one line for each value of the figure's `series`."""
 
     table: str
+    """Name of the trial's table."""
     step: str
+    """Column that orders the rows of a trial."""
     x: str | None = None
+    """Column of the x axis; None: the step."""
     y: str
     cumulative: bool = False
+    """Whether x is the sum of its column up to each row."""
     x_times: float = 1.0
+    """Factor of x, for another unit."""
     y_times: float = 1.0
+    """Factor of y, for another unit."""
     repetitions: Literal["first", "mean", "interval"] = "interval"
+    """Line to draw: of the first repetition, of the means of both columns at each step, or that with the interval of
+    y.
+    """
     dashed: dict[str, Any] = Field(default_factory=dict, max_length=1)
+    """Column and its value for which lines are dashed."""
     dashed_label: str | None = None
+    """Legend entry of dashed lines."""
     label: str = ""
+    """Label of a line, with columns in braces."""
 
 
 def _metric_name(value: Any) -> Any:
@@ -82,30 +88,31 @@ MetricName = Annotated[str, BeforeValidator(_metric_name)]
 
 
 class FigureSection(Section):
-    """One figure: lines of y against x, one for each value of `series` (none: a single line).
+    """A figure: y against x, with one line for each value of `series`.
 
-    kind bars: a bar for each series at every x. lines with words for x: trials, as nothing lies between them. course:
-    what further tables tell of a run from step to step (section course). distribution: which share of all values of x
-    is at most so large; x is a column of the trials table or of a further one (table), whose rows may stand for
-    several values each (weight, a column of it); there is no y. panels: several of these beside each other,
-    each with what differs, by dotted path; they have the legend of the first one. names: what values of the series
-    are called.
     x and series are paths of the sweep; y, bound, expected and saturation are names of metrics, never numbers. Each
-    of the last three is drawn for every series, or once if all agree. normalised: y, bound and expected in units of
-    the link rate.
+    of the last three is drawn for every series, or once if all agree.
     """
 
     kind: str = "lines"
+    """Kind of the figure.
+
+    lines (single markers where x are words), bars (one for each series at every x), course (values of further tables
+    step by step, see `course`), distribution (CDF of x, without y), or a kind of the system.
+    """
     x: str
+    """Swept path; of a distribution a column of the trials table or of `table`."""
     y: MetricName = ""
     series: str | None = None
+    """Swept path with a line for each of its values; None: a single line."""
     bound: MetricName | None = None
-    """The metric that is a limit of y, which y never crosses; a dashed line."""
+    """Metric that limits y; a dashed line."""
     expected: MetricName | None = None
-    """The metric that is what theory says of y, an analytic curve; a dotted line."""
+    """Metric that theory predicts for y; a dotted line."""
     saturation: MetricName | None = None
-    """The metric that is the x from which on y cannot follow; a dotted upright."""
+    """Metric that is the x above which y no longer follows; a dotted vertical line."""
     normalised: bool = False
+    """Whether y, bound and expected are in units of the link rate."""
     x_scale: Literal["linear", "log", "symlog"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
     statistic: Literal["mean", "median"] = "mean"
@@ -113,18 +120,24 @@ class FigureSection(Section):
     y_label: str | None = None
     title: str | None = None
     names: dict[str, str] = Field(default_factory=dict)
+    """Labels of the values of the series."""
     x_from: float | None = None
     y_limits: tuple[float | None, float | None] | None = None
-    """None: from zero, on a linear axis."""
+    """Limits of the y axis; None: from zero, on a linear axis."""
     legend_columns: int | None = None
-    """Below the panels, in so many columns; None: inside, but below bars, in two."""
+    """Number of columns of a legend below the panels; None: inside, but below bars, in two."""
     width_in: float | None = None
     height_in: float | None = None
-    """Of each panel; None: as the kind has it."""
+    """Height of each panel in inches; None: as the kind has it."""
     course: CourseSection | None = None
     table: str | None = None
+    """Further table that has the column x of a distribution."""
     weight: str | None = None
+    """Column of `table` with the number of values that a row stands for."""
     panels: list[dict[str, Any]] = Field(default_factory=list)
+    """Panels beside each other: the values in which each differs, by dotted path. The legend is that of the first
+    one.
+    """
 
     @model_validator(mode="after")
     def _a_course_says_what_it_shows(self) -> FigureSection:
@@ -146,24 +159,28 @@ class FigureSection(Section):
 
     @property
     def shown(self) -> str:
-        """The column that it is about."""
+        """Column that the figure is about."""
         return (self.y or self.x) + ("_normalised" if self.normalised else "")
 
 
 class GoalSection(Section):
-    """What a metric, or its share of another column (over), is to be at every place of the sweep, in the mean of
-    repetitions. Where it is not, the study fails; too little for at_least is open where the machine was the limit.
+    """Limits of a metric at every place of the sweep, in the mean of repetitions.
 
-    where: swept paths and their values: only there. in_real_time: what is judged is the mean of the trials that are
-    repeated in real time (real_time) over that on the virtual clock; where intervals of both overlap, it is met, and
-    where the machine could not keep up, it is open."""
+    The study fails where a limit is missed. A value below at_least is open where the host could not keep up.
+    """
 
     metric: str
     over: str | None = None
+    """Column by which the metric is divided."""
     at_least: float | None = None
     at_most: float | None = None
     where: dict[str, Any] = Field(default_factory=dict)
+    """Swept paths and the values to which the goal is restricted."""
     in_real_time: bool = False
+    """Whether the goal is for the mean in real time (real_time) over that on the virtual clock.
+
+    It is met where intervals of both overlap, and open where the host could not keep up.
+    """
 
     @model_validator(mode="after")
     def _has_a_limit(self) -> GoalSection:
@@ -173,40 +190,49 @@ class GoalSection(Section):
 
 
 class RealTimeSection(Section):
-    """Of a study on the virtual clock: which trials are repeated in real time, at the machine's scale, to be drawn on
-    top. share: of all trials; which ones is drawn with the study's name as the seed."""
+    """Trials on the virtual clock that are repeated in real time, at the host's scale, and drawn on top."""
 
     share: float = Field(gt=0, le=1)
+    """Fraction of all trials, chosen at random with the study's name as the seed."""
 
 
 class DemoSection(Section):
-    """What `gradbed demo` says beside the results. idea: what the system is about, for newcomers. says: by metric,
-    the beginning of a sentence that its values end. next: commands to go on with, and what they show. beside: values
-    by dotted path with which a demo on the real clock is repeated on the virtual one; empty: it is not repeated."""
+    """Text that `gradbed demo` prints beside the results."""
 
     idea: str
+    """Introduction to the system for newcomers."""
     says: dict[str, str] = Field(default_factory=dict)
+    """Beginning of a sentence that ends with the metric's values, by metric."""
     next: dict[str, str] = Field(default_factory=dict)
+    """Further commands, and what they show."""
     beside: dict[str, Any] = Field(default_factory=dict)
+    """Values by dotted path with which a demo in real time is repeated on the virtual clock; empty: it is not."""
 
 
 class ChaosSection(Section):
-    """Where `gradbed chaos` lets its faults happen (experiments/study/chaos.py). at_ms: from when to when, spread
-    over the repetitions. back_ms: what goes comes back so much later. links: that are cut; switch: with the system's
-    program; forwarding: one without. worker, server: agents; the worker does not come back. errors: by fault, a
-    pattern of the line with which a trial may end, where no right result is possible. A name that is not given: the
-    system has no such thing. openflow: by dotted path, with what the forwarding switch is a bridge of Open vSwitch,
-    for a further fault on the real clock."""
+    """Faults of `gradbed chaos` for this study (experiments/study/chaos.py); a system without a part leaves out its
+    name.
+    """
 
     at_ms: tuple[float, float]
+    """Interval in which faults happen, spread over the repetitions."""
     back_ms: float = Field(gt=0)
+    """Time until a part that went down comes back."""
     links: tuple[str, str]
+    """Links that are cut."""
     switch: str
+    """Switch with the system's program."""
     forwarding: str | None = None
+    """Switch without the system's program."""
     openflow: dict[str, Any] = Field(default_factory=dict)
+    """Changes, by dotted path, that make the forwarding switch a bridge of Open vSwitch: one more fault in real time.
+    """
     worker: str | None = None
+    """Agent that is stopped and does not come back."""
     server: str | None = None
+    """Agent of the server."""
     errors: dict[str, str] = Field(default_factory=dict)
+    """Pattern, by fault, of the error with which a trial may end where no right result is possible."""
 
 
 def _file_name(text: str) -> str:
@@ -223,25 +249,25 @@ class StudyHead(Section):
     title: str = ""
     sweep: Sweep = Sweep()
     repetitions: int = Field(default=1, ge=1)
-    """Of each trial in which something is random (TrialConfiguration.chance); of any other, one."""
+    """Repetitions of each trial in which something is random (TrialConfiguration.chance); others run once."""
     seeds: list[Annotated[int, Field(ge=0, lt=2**31)]] | None = None
-    """One for each repetition; None: 1, 2, 3, ..."""
+    """Seeds, one for each repetition; None: 1, 2, 3, ..."""
     metrics: list[str] = Field(default_factory=list)
-    """The ones to show in the table at the end; all are kept. None named: all."""
+    """Metrics of the table at the end; none named: all. All are stored."""
     quick: dict[str, Any] = Field(default_factory=dict)
-    """What --quick changes: a partial study, or dotted paths."""
+    """Changes of --quick: a partial study, or dotted paths."""
     figures: dict[Annotated[str, AfterValidator(_file_name)], FigureSection] = Field(default_factory=dict)
-    """By file name."""
+    """Figures by file name."""
     compare: str | None = None
-    """A swept path whose values are to stand beside each other, in a table of differences to the first one."""
+    """Swept path whose values are compared, in a table of differences to the first one."""
     goals: dict[str, GoalSection] = Field(default_factory=dict)
-    """By what people call them."""
+    """Goals by a name for people."""
     attempts: int = Field(default=1, ge=1)
-    """So often a trial in real time is measured at most, as long as the machine cannot keep up."""
+    """Maximum number of runs of a trial in real time while the host cannot keep up."""
     limit_s: float | None = Field(default=None, gt=0)
-    """So much of the machine's time a trial may take; one that takes longer is ended, and has no result."""
+    """Maximum wall-clock time of a trial in seconds; one that takes longer is ended, and has no result."""
     pcap: CaptureOrder = False
-    """What to capture while a trial runs."""
+    """Links to capture while a trial runs."""
     real_time: RealTimeSection | None = None
     demo: DemoSection | None = None
     chaos: ChaosSection | None = None
@@ -279,29 +305,28 @@ class Study:
 
     @property
     def needs_network(self) -> bool:
-        """Whether some trial runs on the real clock, in the kernel's network."""
+        """Return whether a trial runs on the real clock, in the kernel's network."""
         return any(trial.configuration.clock == "real" for trial in self.trials)
 
 
 @dataclass(frozen=True)
 class TrialSpec:
-    """What is asked: one run, at one place of a sweep."""
+    """A planned trial: one run, at one place of a sweep."""
 
     coordinates: Mapping[str, Any]
-    """By swept path, as validated."""
+    """Value of each swept path, as validated."""
     repetition: int
-    """Counted from 0."""
+    """Number of the repetition, from 0."""
     seed: int
     configuration: TrialConfiguration
     other_clock: bool = False
-    """Whether it repeats another trial on the other clock, and so stands beside the results."""
+    """Whether it repeats another trial on the other clock."""
     digest: str = ""
-    """Identifies the trial on this machine (gradbed.experiments.study.running.runner.plan). Trials that mean the same
-    have the same one, and run once."""
+    """Identifier of the trial on this machine (runner.plan); trials that mean the same share one, and run once."""
 
     @property
     def label(self) -> str:
-        """For people: "switches.maximum=2, seed 1", paths by their last parts."""
+        """Label for people, such as "switches.maximum=2, seed 1", paths by their last parts."""
         parts = [f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in self.coordinates.items()]
         clock = {"real": "real time", "virtual": "virtual clock"}[self.configuration.clock]
         return ", ".join([*parts, f"seed {self.seed}", *([clock] if self.other_clock else [])])

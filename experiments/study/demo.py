@@ -100,7 +100,7 @@ def _introduce(study: Study, demo: DemoSection, console: Console) -> None:
 
 
 def _folded(text: str, console: Console) -> list[str]:
-    """In lines that fit beside the longest word of `_say`."""
+    """Wrap the text to lines that fit beside the longest word of `_say`."""
     return textwrap.wrap(text, min(console.width, MOST_COLUMNS) - len("network: "), break_on_hyphens=False)
 
 

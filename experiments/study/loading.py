@@ -1,4 +1,4 @@
-"""From a study's text to a study, with one clear line for whatever is wrong."""
+"""Load a study from text, and check it; every error is one line with its place."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def load_study(path: Path, quick: bool = False, clock: str | None = None) -> Stu
 
 
 def study_of(document: YamlDocument, quick: bool = False, clock: str | None = None) -> Study:
-    """As load_study, of a text that is read already, or of values that a program gives."""
+    """Return the study of a text that is read already, or of values that a program gives; else as load_study."""
     data: Mapping[str, Any] = document.data
     if quick:
         data, origins = _made_small(document)
@@ -137,8 +137,10 @@ def _trials(
 
 
 def in_real_time(name: str, trials: Sequence[TrialSpec], share: float) -> tuple[TrialSpec, ...]:
-    """That share of the trials that are on the virtual clock, to be repeated on the real one. Trials that mean the
-    same are one."""
+    """Return a share of the trials on the virtual clock, to be repeated on the real one.
+
+    Trials that mean the same count once.
+    """
     distinct = {
         (repr(trial.configuration.canonical()), trial.seed): trial
         for trial in reversed(trials)
@@ -159,7 +161,7 @@ def in_real_time(name: str, trials: Sequence[TrialSpec], share: float) -> tuple[
 def _configuration(
     document: YamlDocument, head: StudyHead, system: System, data: Mapping[str, Any], combination: Mapping[str, Any]
 ) -> TrialConfiguration:
-    """What a trial runs on. A mistake is blamed on the swept value that made it, if one did."""
+    """Return the configuration of a trial; an error names the swept value that caused it, if one did."""
     try:
         configuration = system.configuration.model_validate(data, context={"folder": document.path.absolute().parent})
     except ValidationError as error:
@@ -178,7 +180,7 @@ def _configuration(
 
 
 def _axis(head: StudyHead, path: str) -> Place:
-    """Where a swept path stands in the text."""
+    """Return the place of a swept path in the text."""
     return ("sweep", "product" if path in head.sweep.product else "zip", path)
 
 
@@ -223,7 +225,7 @@ def _checked_head(data: Mapping[str, Any], document: YamlDocument) -> StudyHead:
 
 
 def _mistake(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> tuple[Place, str]:
-    """Where the first mistake is, and one line about it."""
+    """Return the place of the first mistake, and a message of one line."""
     first = error.errors(include_url=False)[0]
     kind = first["type"]
     place = _in_data(first["loc"], data, kind == "missing")

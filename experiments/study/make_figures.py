@@ -32,18 +32,19 @@ GOAL_PROCESSORS = 2
 
 @dataclass(frozen=True)
 class StudyTime:
-    """Of one study, from reading it to its drawn figure. processor_s: user and system time of this process and of
-    all that it has waited for, so also of pools, sandboxes and what ran in them. status: the study's exit status; if
-    it is not 0, trials may be missing in the time. clock: given in place of the study's own; empty: none was."""
+    """Time of one study, from reading it to drawing its figure."""
 
     figure: int
     study: str
     form: str
     clock: str
+    """Clock in place of the study's own; empty: none."""
     processors: int
     status: int
+    """Exit status of the study; if it is not 0, trials may be missing in the time."""
     wall_s: float
     processor_s: float
+    """User and system time of this process and of all processes that it waited for, including pools and sandboxes."""
 
 
 COLUMNS: Columns = (
@@ -129,7 +130,11 @@ def studies_of(system: str) -> dict[int, Path]:
 
 
 def chosen(system: str, only: str) -> dict[int, Path]:
-    """All figures, or those whose numbers `only` lists; UserError for a number that there is not."""
+    """Return all figures, or those whose numbers `only` lists.
+
+    Raises:
+        UserError: there is no figure of this number.
+    """
     find_system(system)
     studies = studies_of(system)
     if not studies:

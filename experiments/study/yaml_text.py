@@ -62,9 +62,12 @@ class GivenValues(YamlDocument):
 
 
 def read_yaml(path: Path) -> YamlDocument:
-    """One document whose top is a mapping. StudyError with file and line for anything else.
+    """Return a document whose top is a mapping.
 
     A key given twice is refused: YAML 1.2 forbids it (section 3.2.1.3), though PyYAML would take the last.
+
+    Raises:
+        StudyError: anything else, with file and line.
     """
     try:
         text = path.read_text(encoding="utf-8")

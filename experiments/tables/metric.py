@@ -1,4 +1,4 @@
-"""Metrics of trials with their confidence intervals, and a table of them for people."""
+"""Metrics of trials with their confidence intervals, as tables and text for people."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Interval:
 
     @property
     def has_width(self) -> bool:
-        """Whether repetitions differ; otherwise there is nothing to show beside the estimate."""
+        """Return whether repetitions differ; otherwise the estimate needs no interval."""
         return self.low < self.high
 
 

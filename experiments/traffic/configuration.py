@@ -1,4 +1,4 @@
-"""The configuration section of traffic, with nominal rates and times."""
+"""Traffic between hosts: its section with nominal rates and times, patterns of pairs, and CSV matrices."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ HOTSPOT_SHARE = 0.5
 def demands(pattern: str, topology: Topology, seed: int, within: Within = "anywhere") -> dict[Pair, float]:
     """Return the demand of each pair of hosts relative to the others, without pairs of no demand.
 
+    Patterns are all-to-all; permutation (every host sends to one other and receives from one other, random by the
+    seed); stride:N (to the N-th host after it); pairs (the first to the second, the third to the fourth, ...);
+    incast:N (N hosts to the first, all others where no N is given); hotspot:SHARE (all-to-all, but this share of what
+    each host sends goes to the first).
+
     Args:
-        pattern: all-to-all; permutation (every host sends to one other and receives from one other, random by the
-            seed);
-            stride:N (to the N-th host after it); pairs (the first to the second, the third to the fourth, ...);
-                incast:N
-            (N hosts to the first, all others where no N is given); hotspot:SHARE (all-to-all, but this share of what
-                each
-            host sends goes to the first).
         within: pairs that count: of one rack (the same switch) or pod, or of different ones.
 
     Raises:
@@ -296,7 +294,7 @@ class TrafficSection(Section):
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the seed decides who sends what, or when.
+        """Return whether senders, receivers or times depend on the seed.
 
         With constant arrivals it decides the first packet of each pair.
         """

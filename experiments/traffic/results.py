@@ -147,7 +147,7 @@ class TrafficResults:
 
     @property
     def all_reported(self) -> bool:
-        """Whether no agent was stopped, so that the flows are all that was sent."""
+        """Return whether all agents ran to their end, so that the flows are all that was sent."""
         return len(self.reports) == len(self.traffic.sources)
 
     def latency_distribution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

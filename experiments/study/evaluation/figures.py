@@ -171,7 +171,7 @@ def _draw_saturations(axes: Any, results: StudyResults, section: FigureSection, 
 
 
 def _places(series: Series, is_bars: bool) -> dict[Any, float] | None:
-    """Where x values that are not numbers go, and those of bars: 0, 1, 2, ... None if all are numbers."""
+    """Return positions of x values that are words, and of bars: 0, 1, 2, ...; None if all are numbers."""
     values = list(dict.fromkeys(point.x for points in series.values() for point in points))
     if not is_bars and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         return None
@@ -188,9 +188,10 @@ Key = tuple[Any, bool, str | None]
 
 @dataclass
 class Course:
-    """One line: at each step x and y of the repetitions; row: one of those that it is of."""
+    """Line of a figure: x and y of the repetitions at each step."""
 
     row: Row
+    """Row of a trial of the line."""
     steps: dict[Any, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -200,12 +201,14 @@ class Course:
 
     @property
     def ys(self) -> list[Interval]:
-        """As xs, with their intervals."""
+        """Means of y with their intervals, in the order of steps."""
         return [confidence_interval([y for _, y in found]) for _, found in sorted(self.steps.items())]
 
 
 def courses(results: StudyResults, section: CourseSection, series: str | None) -> dict[Key, Course]:
-    """In the order of the study; of first repetitions one for each trial. Rows without y are left out."""
+    """Return the lines in the order of the study; of first repetitions one for each trial. Rows without y are left
+    out.
+    """
     found: dict[Key, Course] = {}
     for trial in results.trials:
         if section.repetitions == "first" and trial.repetition > 0:
@@ -340,8 +343,13 @@ class Distribution:
 
 
 def distributions(results: StudyResults, section: FigureSection) -> dict[Any, Distribution]:
-    """By value of the series, in the order of the study: of all repetitions, and of whatever else is swept. Trials
-    that failed or are invalid claim nothing. NothingToDraw without any value, or without such a column of numbers."""
+    """Return the distribution of all repetitions by value of the series, in the order of the study.
+
+    Values of all else that is swept are together. Trials that failed or are invalid are left out.
+
+    Raises:
+        NothingToDraw: there is no value, or no such column of numbers.
+    """
     good = [trial for trial in results.trials if trial.is_good]
     rows = [row for p in good for row in ([p.row] if section.table is None else p.table(section.table))]
     _check_columns(rows, [section.shown, *([section.weight] if section.weight else [])])
@@ -395,8 +403,11 @@ def draw_distribution(sheet: Sheet) -> str:
 
 
 def quantile_rows(results: StudyResults, section: FigureSection) -> list[dict[str, Any]]:
-    """What the figure shows, as rows: by series, the value that each of SHARES does not exceed. NothingToDraw as of
-    distributions."""
+    """Return the figure as rows: by series, the value that each of SHARES does not exceed.
+
+    Raises:
+        NothingToDraw: as of distributions.
+    """
     return [
         {**({} if section.series is None else {section.series: label}), "share": share, section.shown: value}
         for label, each in distributions(results, section).items()
@@ -425,7 +436,7 @@ def link_loads(rows: Sequence[Mapping[str, object]], topology: Topology) -> dict
 
 
 def _trials(results: StudyResults, section: FigureSection) -> list[TrialRecord]:
-    """One for each value of the series, those that carried anything."""
+    """Return one trial for each value of the series, of those with traffic."""
     found = {
         repr(trial.row[section.series]) if section.series else "": trial
         for trial in reversed(results.trials)
@@ -491,7 +502,7 @@ def draw_figures(
 
 
 def kinds() -> Mapping[str, Kind]:
-    """All there are, by name; a system's once that is loaded."""
+    """Return all kinds of figures by name; those of a system once it is loaded."""
     return KINDS
 
 
@@ -559,7 +570,7 @@ def _write(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 
 
 def _columns(study: Study) -> list[str]:
-    """All metrics where a study names none."""
+    """Return the metrics of the study; all where it names none."""
     found = list(study.head.metrics or study.system.metrics)
     for section in (panel for each in study.head.figures.values() for panel in panels_of(each)):
         suffix = "_normalised" if section.normalised else ""

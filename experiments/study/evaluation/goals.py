@@ -24,9 +24,9 @@ ROUNDING = 1e-6
 
 
 def crossings(results: StudyResults, figures: Mapping[str, FigureSection]) -> dict[str, list[str]]:
-    """By figure, a line for each of its trials that lies above its bound; figures without such trials are left out.
+    """Return, by figure, a line for each trial above its bound; figures without such trials are left out.
 
-    Trials that failed or are invalid claim nothing.
+    Trials that failed or are invalid are not compared.
     """
     found = {
         name: list(dict.fromkeys(line for panel in panels_of(section) for line in _above(results, panel)))
@@ -74,7 +74,7 @@ class Judged:
 
 
 def judged(head: StudyHead, results: StudyResults) -> list[Judged]:
-    """Every goal at every place that it is for, in the order of the study."""
+    """Return the outcome of each goal at every place that it is for, in the order of the study."""
     places: dict[str, list[TrialRecord]] = {}
     for trial in (*results.trials, *results.other_clock):
         place = ", ".join(f"{path.rsplit('.', 1)[-1]}={value_words(v)}" for path, v in trial.coordinates.items())

@@ -20,15 +20,15 @@ Count = int | Callable[[StudyResults, FigureSection], int]
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a figure is drawn on and of."""
+    """Axes of a figure, and the results to draw on them."""
 
     axes: Sequence[Any]
-    """Those of its panels, row by row."""
+    """Axes of the panels, row by row."""
     results: StudyResults
     section: FigureSection
     metrics: Mapping[str, Metric]
     left_out: set[tuple[str, float]] = field(default_factory=set)
-    """Axis (x or y) and value of what log axes have no place for; the same set for all panels."""
+    """Axis (x or y) and value of what a log axis cannot show; the same set for all panels."""
 
     def has_place(self, axis: str, value: float) -> bool:
         """Return whether a log axis has a place for the value; if not, note that it is left out."""
@@ -89,7 +89,11 @@ def panel_kind(*names: str) -> Callable[[Draw], Draw]:
 
 
 def panels_of(section: FigureSection) -> list[FigureSection]:
-    """One for each of its panels, itself if it has none. ValueError if a panel cannot be."""
+    """Return the sections of a figure's panels; itself if it has none.
+
+    Raises:
+        ValueError: a panel is wrong.
+    """
     common = section.model_dump(exclude_unset=True, exclude={"panels"})
     try:
         changed = [FigureSection.model_validate(with_values(common, changes)) for changes in section.panels]
@@ -110,14 +114,18 @@ def _put_legend(panel: Any, section: FigureSection) -> None:
 
 
 def legend_below(panel: Any, columns: int) -> None:
-    """What a panel has labels for, below all panels of its figure."""
+    """Put the legend of a panel below all panels of its figure."""
     handles, labels = panel.get_legend_handles_labels()
     if labels:
         panel.figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def metric_label(metric: Metric, normalised: bool) -> str:
-    """Of an axis. normalised: in units of the link rate."""
+    """Return the label of an axis.
+
+    Args:
+        normalised: whether values are in units of the link rate.
+    """
     if normalised:
         return f"{metric.meaning} " + ("/ link rate" if metric.scales == "rate" else "x link rate (bit)")
     return f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning

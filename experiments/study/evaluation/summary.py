@@ -91,33 +91,39 @@ SAME = "="
 
 @dataclass(frozen=True)
 class Difference:
-    """Of a metric between the first value and another one, by repetitions of the same seeds: means, and the mean of
-    the differences with half of its interval (None with one repetition). relative: to the first; None: of zero."""
+    """Difference of a metric between the first value and another one, by repetitions of the same seeds."""
 
     first: float
+    """Mean at the first value."""
     other: float
+    """Mean at the other value."""
     difference: float
+    """Mean of the differences."""
     half: float | None
+    """Half of the difference's confidence interval; None with one repetition."""
 
     @property
     def relative(self) -> float | None:
+        """Difference relative to the first mean; None if that is zero."""
         return self.difference / abs(self.first) if self.first else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """At one place of the sweep. place: what else is swept. values: those of the compared path, the first one first.
-    means: by metric, one for each value, None where it has none. differences: by metric, one for each further value.
-    """
+    """Comparison of the values of a swept path at one place of the sweep."""
 
     place: Mapping[str, Any]
+    """Values of all else that is swept."""
     values: Sequence[Any]
+    """Values of the compared path, the first one first."""
     means: Mapping[str, Sequence[float | None]]
+    """Mean at each value, by metric; None where it has none."""
     differences: Mapping[str, Sequence[Difference | None]]
+    """Difference of each further value to the first one, by metric."""
 
 
 def compared(head: StudyHead, metrics: Sequence[str], results: StudyResults) -> list[Comparison]:
-    """One for each place of all that is swept but the path `head.compare` and what goes in step with it.
+    """Return a comparison for each place of all that is swept but `head.compare` and what advances with it.
 
     Trials that failed are left out where a value has others, as in the table at the end of a study.
     """
@@ -153,7 +159,6 @@ def _of_metrics(
 
 
 def _numbers(trials: Sequence[TrialRecord], name: str) -> dict[int, float]:
-    """By repetition."""
     chosen = [trial for trial in trials if trial.is_good] or trials
     values = {trial.repetition: trial.row[name] for trial in chosen}
     return {number: float(value) for number, value in values.items() if isinstance(value, (int, float))}

@@ -38,7 +38,9 @@ def question(run: Run) -> str:
 
 
 def _of_single(run: Run) -> str:
-    """What `gradbed run NAME` asks: of its topology, who takes part, and what is not as by default."""
+    """Return the question of `gradbed run NAME`: its topology, its participants, and settings that are not the
+    defaults.
+    """
     configuration = dict(facts.flat(run.resolved["trials"][0]["configuration"]))
     told = {path: value for path, value in configuration.items() if path.rpartition(".")[2] in PARTICIPANTS and value}
     of = "".join(f" with {value} {path.rpartition('.')[2]}" for path, value in told.items())
@@ -69,7 +71,7 @@ def _comment(path: Path) -> str:
 
 
 def state(run: Run) -> str:
-    """How far the run came, one sentence."""
+    """Return how far the run came, in one sentence."""
     planned = len({trial["digest"] for trial in run.resolved["trials"]})
     done = len({trial.digest for trial in run.trials})
     trials = "trial" if planned == 1 else "trials"
@@ -84,7 +86,7 @@ def state(run: Run) -> str:
 
 
 def closing(run: Run) -> str:
-    """What was checked and so holds; empty unless all trials are done, and none of them failed."""
+    """Return what was checked and so holds; empty unless all trials are done, and none of them failed."""
     is_whole = run.trials and not (run.missing or run.broken or run.failed or refused(run))
     return run.system.closing(run.results) if is_whole and run.system is not None else ""
 
@@ -104,7 +106,7 @@ def failures(run: Run) -> list[str]:
 
 
 def label(trial: Any) -> str:
-    """Of a planned trial, as study.json has it."""
+    """Return the label of a planned trial of study.json."""
     place = ", ".join(
         f"{path.rsplit('.', 1)[-1]}={value_words(value)}" for path, value in trial["coordinates"].items()
     )
@@ -112,7 +114,7 @@ def label(trial: Any) -> str:
 
 
 def numbers(run: Run) -> list[str]:
-    """Of each curve the least and the most, or, without figures of metrics, the main metrics of the only place."""
+    """Return minimum and maximum of each curve, or the main metrics of the only place if no figure has any."""
     if run.system is None or run.head is None:
         return []
     lines: list[str] = []

@@ -47,10 +47,12 @@ BUSIEST = 10
 
 @dataclass(frozen=True)
 class Line:
-    """One direction of a link. path: of SVG."""
+    """Link direction in a drawing."""
 
     level: int
+    """Index in LEVEL_WORDS."""
     path: str
+    """Path data of SVG."""
     words: str
 
 
@@ -92,12 +94,12 @@ class Drawings:
 
 
 def level(load: float) -> int:
-    """Of LEVEL_WORDS."""
+    """Return the index in LEVEL_WORDS of a load."""
     return next((number for number, (below, _) in enumerate(LEVELS) if load < below), len(LEVELS))
 
 
 def drawings(run: Run) -> Drawings:
-    """One for each phase of the first repetition at each place of the sweep, until the page is full."""
+    """Return a drawing for each phase of the first repetition at each place of the sweep, until the page is full."""
     found = Drawings()
     for trial in run.trials:
         if trial.repetition or trial.other_clock:
@@ -126,7 +128,7 @@ def _heading(trial: TrialRecord, phase: str) -> str:
 
 
 def _measured(trial: TrialRecord, phase: str) -> str:
-    """From the end of the warm-up, or else the beginning, until the phase was complete."""
+    """Return the interval from the end of the warm-up, or the beginning, until the phase was complete."""
     times = {
         row["name"]: engineering(float(row["time_us"]) / 1e6, "s")
         for row in trial.tables.get("timeline", [])
@@ -171,7 +173,7 @@ def draw_network(
 
 
 def _loads(rows: Mapping[Direction, Mapping[str, Any]]) -> tuple[dict[Direction, float], bool]:
-    """By direction; whether they are shares of the most bytes."""
+    """Return the load of each direction, and whether loads are shares of the largest byte count."""
     told = {direction: float(row["load"]) for direction, row in rows.items() if row.get("load") is not None}
     if told:
         return told, False
@@ -274,7 +276,7 @@ class Timelines:
 
 
 def timelines(run: Run) -> Timelines:
-    """Of the first repetition at each place of the sweep, phase by phase."""
+    """Return the timelines of the first repetition at each place of the sweep, phase by phase."""
     found: list[TimelineView] = []
     left_out = 0
     for trial in run.results.trials:
@@ -366,7 +368,7 @@ class FigureView:
 
 
 def figures(run: Run) -> list[FigureView]:
-    """All of the folder, those of the study first and in its order."""
+    """Return all figures of the folder, those of the study first and in its order."""
     found, size = [], 0
     for number, name in enumerate(figure_names(run)):
         files = [f"{name}.{suffix}" for suffix in FORMATS if (run.folder / f"{name}.{suffix}").is_file()]
@@ -381,7 +383,7 @@ def figures(run: Run) -> list[FigureView]:
 
 
 def figure_names(run: Run) -> list[str]:
-    """Of the figures that the folder has, in one format or several."""
+    """Return the names of figures in the folder, each once whatever its formats."""
     named = list(run.head.figures) if run.head is not None else []
     stems = {path.stem for suffix in FORMATS for path in run.folder.glob(f"*.{suffix}")}
     return [*(name for name in named if name in stems), *sorted(stems - set(named))]

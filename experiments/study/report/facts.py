@@ -53,7 +53,11 @@ def html_table(table: Table) -> HtmlTable:
 def plain_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()
 ) -> HtmlTable:
-    """Of values; None is an empty cell. numbers: names of columns."""
+    """Return a table of values; None is an empty cell.
+
+    Args:
+        numbers: names of columns with numbers.
+    """
     shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
     return HtmlTable(title, columns, shown, frozenset(n for n, name in enumerate(columns) if name in numbers))
 
@@ -105,7 +109,7 @@ def _machine(environment: Mapping[str, Any]) -> str | None:
 
 
 def changed(run: Run) -> HtmlTable | None:
-    """What all trials share that is not as by default, and what is swept."""
+    """Return the settings common to all trials that are not defaults, and what is swept."""
     configurations = [dict(flat(trial["configuration"])) for trial in run.resolved["trials"]]
     if not configurations:
         return None
@@ -135,7 +139,7 @@ def chosen(run: Run) -> list[str]:
 
 
 def _defaults(run: Run) -> dict[str, Any]:
-    """By dotted path: of a study file what a study has by default, else what `gradbed run NAME` has."""
+    """Return defaults by dotted path: of a study file those of studies, else those of `gradbed run NAME`."""
     if run.system is None:
         return {}
     said = {} if (run.folder / "study.yaml").exists() else run.system.options.defaults
@@ -183,15 +187,17 @@ class SwitchHolds:
 
 @dataclass(frozen=True)
 class PlanView:
-    """Of the trial with this digest. place: in words, empty if there is one place alone."""
+    """Plan of a trial's switches."""
 
     digest: str
+    """Digest of the trial."""
     place: str
+    """Place in the sweep as text; empty if there is one place alone."""
     switches: Sequence[SwitchHolds]
 
 
 def plan_view(run: Run) -> PlanView | None:
-    """Of the first trial that left its plan; None if none did."""
+    """Return the plan of the first trial that stored one; None if none did."""
     for trial in run.trials:
         network = run.network(trial.digest)
         if network is not None and network.plans:
@@ -263,13 +269,13 @@ MEANING: Mapping[VerdictWord, str] = {
 
 
 def meanings(run: Run) -> list[tuple[str, int, str]]:
-    """Verdict, how many trials have it, and what it means; the worst first."""
+    """Return each verdict, the number of its trials, and its meaning; the worst first."""
     counts = Counter(str(trial.row["verdict"]) for trial in _once(run).values())
     return [(word, counts[word], MEANING[word]) for word in reversed(GRAVITY) if counts[word]]
 
 
 def reasons(run: Run) -> list[tuple[str, int]]:
-    """Why verdicts are not better, and of how many trials."""
+    """Return the reasons for verdicts that are not valid, and the number of trials of each."""
     found: Counter[str] = Counter()
     for trial in _once(run).values():
         found.update(filter(None, str(trial.row.get("verdict_reasons") or "").split("; ")))
@@ -277,7 +283,7 @@ def reasons(run: Run) -> list[tuple[str, int]]:
 
 
 def measures(run: Run) -> HtmlTable | None:
-    """Of trials in real time: for each rule the worst measure, beside its limits. None on the virtual clock."""
+    """Return the worst measure of each rule with its limits, over trials in real time; None if there are none."""
     reports = []
     for trial in _once(run).values():
         if trial.row.get("clock") == "real":
@@ -313,10 +319,12 @@ OWN = frozenset({"report.html", "report.json"})
 
 @dataclass(frozen=True)
 class FileLink:
-    """path: relative to the run's folder; href: the same as part of a URL."""
+    """A file of the run's folder."""
 
     path: str
+    """Path relative to the folder."""
     href: str
+    """The path as part of a URL."""
     size: str
 
 

@@ -219,7 +219,7 @@ def _entry(root: Path, folder: Path) -> Entry | None:
 
 
 def _read_summary(folder: Path) -> RunSummary | None:
-    """As it was written, else, of an older run, from all that it left; None if that cannot be read."""
+    """Return the stored summary, or that of an older run from its other files; None if they cannot be read."""
     try:
         found: Mapping[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         return RunSummary(**found)
@@ -249,8 +249,10 @@ def write_report(folder: Path) -> Path:
 
 
 def report_of_run(folder: Path, output: Path) -> tuple[Path | None, str]:
-    """At the end of a run: its report, and the index of all runs in output. Whatever goes wrong ends no run: then
-    there is a line about it instead of a path."""
+    """Make the report of a run at its end, and the index of all runs in `output`.
+
+    An error does not end the run: the result is then a message in place of a path.
+    """
     try:
         path = write_report(folder)
         give_to_caller(write_index(output))
@@ -268,8 +270,11 @@ def give_to_caller(path: Path) -> None:
 
 
 def make_reports(place: Path) -> Path:
-    """What `gradbed report PLACE` makes: of a run its report, of a folder of runs those that have none, and the
-    index. Its path. UserError where there is no run, or what is made cannot be written."""
+    """Make the report of a run, or those that are missing in a folder of runs, and the index; return its path.
+
+    Raises:
+        UserError: there is no run, or the report cannot be written.
+    """
     if not place.is_dir():
         raise UserError(f"{place}: there is no such folder; name a run's folder, such as results/aggregation/latest")
     try:

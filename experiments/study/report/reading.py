@@ -23,14 +23,17 @@ from gradbed.experiments.validity.verdict import VerdictWord
 
 @dataclass(frozen=True)
 class Run:
-    """What reports are made of. system, head: None where this version of gradbed does not know them any more.
-    environments: of each time that it was gone on with. broken: by digest, why a trial has no result."""
+    """A run as reports read it."""
 
     results: StudyResults
     system: System | None
+    """The system; None if this version of gradbed has no such system."""
     head: StudyHead | None
+    """The study's head; None if this version of gradbed cannot read it."""
     environments: Sequence[Mapping[str, Any]]
+    """Environment of each time that the run was started or resumed."""
     broken: Mapping[str, str]
+    """Reason why a trial has no result, by digest."""
 
     @property
     def folder(self) -> Path:
@@ -42,7 +45,7 @@ class Run:
 
     @property
     def trials(self) -> tuple[TrialRecord, ...]:
-        """Those on the other clock last."""
+        """Trials of the run, those on the other clock last."""
         return (*self.results.trials, *self.results.other_clock)
 
     @property
@@ -51,12 +54,12 @@ class Run:
 
     @property
     def stamp(self) -> str:
-        """When it began, as its folder is called."""
+        """Time at which it began, from the name of its folder."""
         return self.folder.resolve().name
 
     @cached_property
     def is_single(self) -> bool:
-        """Whether it is of one trial alone, such as `gradbed run NAME`."""
+        """Return whether it is of one trial alone, such as `gradbed run NAME`."""
         return not (self.resolved["sweep"]["product"] or self.resolved["sweep"]["zip"])
 
     @cached_property
@@ -68,7 +71,7 @@ class Run:
 
     @property
     def failed(self) -> list[TrialRecord]:
-        """One for each digest."""
+        """Failed trials, one for each digest."""
         return list({trial.digest: trial for trial in self.trials if trial.failures}.values())
 
     @property
@@ -84,7 +87,9 @@ class Run:
         return self.results.configurations()
 
     def network(self, digest: str) -> NetworkFile | None:
-        """What the trial left; of older runs the topology of its configuration, if that has all that was counted."""
+        """Return the stored network of a trial; of older runs the configured topology, if it has all that was
+        counted.
+        """
         found = read_network(self.folder / "trials" / digest)
         if found is not None or self.system is None:
             return found

@@ -1,5 +1,7 @@
-"""What identifies a trial: a digest of all that its results depend on, which are its configuration, the files and
-plug-ins that this names, and the program's own text.
+"""Digest of a trial: of all that its results depend on.
+
+These are its configuration, the files and plug-ins that this names, and the program's own text. Workers of Dask run
+trials only if their program has the same digest (version check).
 """
 
 from __future__ import annotations
@@ -108,9 +110,8 @@ def _plugins(configuration: Any) -> dict[str, str]:
 
 
 def sweep_digest(system: str) -> str:
-    """Return the digest of what machines that share the trials of a sweep must have in common.
-
-    That is all that a trial may run, but plug-ins other than systems, and how trials travel between machines.
+    """Return the digest of what machines that share a sweep must have in common: the code of trials and of their
+    bundles.
     """
     digest = hashlib.sha256(source_digest(system).encode())
     for path in (*sorted(Path(__file__).parent.glob("*.py")), ROOT / "experiments/results/run_folder.py"):
@@ -143,7 +144,7 @@ def identity(system: str, trial: TrialSpec, scale: Scale) -> dict[str, Any]:
 
 
 def _files(configuration: TrialConfiguration) -> dict[str, str]:
-    """Return digests by path. The trial itself says what is wrong with files that cannot be read."""
+    """Return contents by path; files that cannot be read are left to the trial, which reports them."""
     found = {}
     with contextlib.suppress(UserError):
         for path in configuration.files():

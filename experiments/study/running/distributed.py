@@ -33,7 +33,7 @@ from gradbed.topo.files import is_topology_file
 
 @dataclass(frozen=True)
 class JobBundle:
-    """What a worker gets: a task, and every file that the trial reads."""
+    """A task, and every file that the trial reads, for a worker."""
 
     task: TrialTask
     files: Mapping[str, bytes]
@@ -42,7 +42,7 @@ class JobBundle:
 
 @dataclass(frozen=True)
 class BundleResult:
-    """What a worker sends back."""
+    """Result of a bundle, from a worker."""
 
     outcome: dict[str, Any]
     """As of outcome_to_json."""
@@ -251,7 +251,11 @@ class WorkerWithoutPage(Worker):  # type: ignore[misc]
 
 
 def local_cluster(folder: Path) -> SpecCluster:
-    """One worker for each processor that this process may use; a context manager. folder: for the workers' files."""
+    """Run a cluster with one worker for each processor that this process may use, as a context manager.
+
+    Args:
+        folder: for the workers' files.
+    """
     # As a new client of TLS: certificate and key are generated, and checked on both sides of each connection.
     security = Security.temporary()
     place = {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False}

@@ -68,7 +68,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a study runs, whatever it is of."""
+    """Options of a run of any study."""
 
     output: Path = Path("results")
     resume: bool = False
@@ -120,7 +120,7 @@ def open_executor(tasks: Sequence[TrialTask], options: RunOptions) -> Iterator[E
 
 
 class ChainedExecutor:
-    """One executor after the other; none where there is nothing to do."""
+    """Several executors, one after the other."""
 
     def __init__(self, executors: Sequence[Executor]) -> None:
         self._executors = executors

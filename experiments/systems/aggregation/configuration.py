@@ -83,7 +83,7 @@ class AggregationSwitchesSection(Section):
 
     @property
     def is_limited(self) -> bool:
-        """Whether the placement chooses at most `programmable` switches; the others do not ask."""
+        """Return whether the placement chooses at most `programmable` switches."""
         return is_limited(self.placement)
 
     def planner_options(self, topology: Topology, seed: int, scale: Scale) -> PlannerOptions:

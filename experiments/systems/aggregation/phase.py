@@ -243,7 +243,7 @@ PARAMETER_SERVER = "parameter server"
 
 @dataclass
 class AggregationRoundReport:
-    """One round, over all workers of a job."""
+    """Report of one round, over all workers of a job."""
 
     seconds: float = 0.0
     """Emulated time of the slowest worker, from its own start."""
@@ -295,7 +295,7 @@ class AggregationPhase(Phase):
 
     @property
     def by_links(self) -> bool:
-        """Whether no switch can identify gradients, so that the links' counts stand for the switches'."""
+        """Return whether no switch can identify gradients, so that the links' counts stand for those of switches."""
         return self.exchange != "server" or self.shared.fabric_program is not None
 
     def agents(self, answers: Sequence[Mapping[str, Any]]) -> list[AgentSpec]:
@@ -379,7 +379,7 @@ class AggregationPhase(Phase):
 
 
 class AggregationScriptPhase(ScriptWorkers, AggregationPhase):
-    """One job of a PyTorch script; without a reference, no sums are compared."""
+    """Phase of one job of a PyTorch script; without a reference, no sums are compared."""
 
     @property
     def values(self) -> int:

@@ -43,7 +43,7 @@ ROUTES: Literal["routes"] = "routes"
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison."""
+    """Traffic and network to compare with the model."""
 
     topology: str
     """Topology kind."""

@@ -57,7 +57,7 @@ class Destinations(Protocol):
 
 @dataclass
 class PacketTable:
-    """All packets of a run by number, as columns."""
+    """Packets of a run by number, as columns."""
 
     source: Integers
     destination: Integers
@@ -213,7 +213,7 @@ PATTERNS = ("all-to-all", "permutation", "hotspot")
 
 @dataclass(frozen=True)
 class UniformTraffic:
-    """Every host sends to all others alike."""
+    """Traffic of every host to all others, evenly."""
 
     rates: NDArray[np.float64]
 
@@ -225,7 +225,7 @@ class UniformTraffic:
 
 @dataclass(frozen=True)
 class PermutationTraffic:
-    """Every host sends to one other host."""
+    """Traffic of every host to one other host."""
 
     rates: NDArray[np.float64]
     receiver: Integers

@@ -165,7 +165,7 @@ class InterconnectTrial(Trial[InterconnectConfiguration]):
 
     @property
     def _exact(self) -> bool:
-        """Whether hosts and links share one clock, and all hosts report to the end."""
+        """Return whether hosts and links share one clock, and all hosts report to the end."""
         faults = self.configuration.faults
         return self.configuration.clock == "virtual" and not any(isinstance(each, AgentFault) for each in faults)
 

@@ -45,7 +45,7 @@ AGENT = "gradbed.hosts.systems.shuffle.agents:worker"
 
 
 class ShuffleJob:
-    """One shuffle of a trial, once the service has answered.
+    """Job of one shuffle of a trial, once the service has answered.
 
     Workers that train report the bytes that they hold at the end.
     """
@@ -223,7 +223,7 @@ def timing(
 
 
 class ShufflePhase(Phase):
-    """One shuffle."""
+    """Phase of one shuffle."""
 
     def __init__(
         self,

@@ -198,7 +198,7 @@ class TrainingSwitchesSection(Section):
 
 
 class CollectiveWorkload(Section):
-    """One collective of all ranks, repeated."""
+    """Workload of one collective of all ranks, repeated."""
 
     kind: Literal["collective"] = "collective"
     operation: OperationName = option("all-reduce", "Collective operation.")
@@ -255,7 +255,7 @@ class TraceWorkload(TraceSettings):
 
 
 class TransformerWorkload(TransformerModel):
-    """One iteration of a transformer's training."""
+    """Workload of one iteration of a transformer's training."""
 
     panel: ClassVar[str | None] = "Transformer workload"
 

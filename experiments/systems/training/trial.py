@@ -1,4 +1,8 @@
-"""One trial of the training system: its network, its jobs, and its result."""
+"""A trial of the training system: its network, its jobs, its result, and the timeline for Perfetto.
+
+The timeline is in Chrome's trace event format (complete events, "ph": "X"), for ui.perfetto.dev and
+chrome://tracing: times in microseconds, a process for each job, two threads for each rank.
+"""
 
 from __future__ import annotations
 
