@@ -16,8 +16,8 @@ from gradbed.experiments.configuration.trial import Configuration, Configuration
 from gradbed.experiments.programs import SwitchProgram
 from gradbed.experiments.scale import Scale
 from gradbed.formats.packet_class import BY_PROTOCOL, PacketClass
-from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.launching import ComputeTimes
+from gradbed.hosts.agents.queue_pairs import StreamOptions
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import USUAL_MTU_BYTES
 

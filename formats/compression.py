@@ -4,7 +4,7 @@
     Ethernet / IPv4 / UDP, port 0x4743 / Acknowledgement, 26 bytes
 
 Part: a piece of a worker's gradient, or of the sum on its way back, that can be read without the others
-(gradbed.hosts.compressors.wire); the value is the code times `unit`. Sequence numbers go on from gradient to
+(gradbed.hosts.compressors.content); the value is the code times `unit`. Sequence numbers go on from gradient to
 gradient.
 
 Acknowledgement: all before `sequence` have come, and sequence + 1 + k for every bit k of `selective`. active: workers

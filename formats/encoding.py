@@ -1,4 +1,4 @@
-"""How a part of a compressed gradient is written into a packet (gradbed.hosts.compressors.wire)."""
+"""How a part of a compressed gradient is written into a packet (gradbed.hosts.compressors.content)."""
 
 from __future__ import annotations
 

@@ -20,11 +20,10 @@ from gradbed.experiments.scale import Scale
 from gradbed.experiments.traffic.agents import NAME, TrafficPlan, plan_traffic, shares
 from gradbed.experiments.traffic.background import Background
 from gradbed.experiments.traffic.configuration import TrafficSection
-from gradbed.hosts.agents.kernel.iperf3 import find_iperf3
+from gradbed.hosts.agents.kernel.streams import find_iperf3
 from gradbed.hosts.traffic.config import EndpointConfig, TrafficStream
 from gradbed.hosts.traffic.connections import Connection, ConnectionsConfig
-from gradbed.hosts.traffic.schedule import flow_arrivals
-from gradbed.hosts.traffic.sizes import has_flows
+from gradbed.hosts.traffic.schedule import flow_arrivals, has_flows
 from gradbed.topo.graph import Topology
 
 MODULE = "gradbed.hosts.traffic.connections"

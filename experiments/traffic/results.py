@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradbed.experiments.traffic.agents import NAME, TrafficPlan
 from gradbed.hosts.traffic.received_packets import LatencyHistogram
-from gradbed.hosts.traffic.sizes import has_flows
+from gradbed.hosts.traffic.schedule import has_flows
 
 Final = Mapping[tuple[int, str], Mapping[str, Any]]
 """gradbed.experiments.phases.Measured.final."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gradbed.hosts.agents.queue_pairs import QueuePairs
     from gradbed.hosts.agents.tcp import TcpListener, TcpStream
 
+
 Result = TypeVar("Result")
 FastPath = Callable[[], "int | None"]
 """Part of an agent's work (AgentContext.wait)."""
@@ -171,3 +172,19 @@ class AgentContext(Protocol):
 
     def emit(self, event: str, **fields: Any) -> None:
         """Tell the launcher's caller something; fields become JSON."""
+
+
+# ---- The end of a run ----
+
+
+QUIET_US = 50_000
+"""Silence after which no frame is expected any more."""
+
+
+def drain(context: AgentContext, receive: Callable[[], object | None]) -> None:
+    """Call `receive`, which takes in one batch and returns None if there is none, until it is quiet."""
+    quiet_us = context.now_us() + QUIET_US
+    while context.now_us() < quiet_us:
+        while receive() is not None:
+            quiet_us = context.now_us() + QUIET_US
+        context.wait(quiet_us)

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from gradbed.common.resources import Closing
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics, StreamOptions, Word
 from gradbed.hosts.agents.queue_pairs import (
     CollectiveCounts,
     Completion,
     CompletionKind,
+    FragmentStreamStatistics,
     NicCollective,
     QueuePairOptions,
     QueuePairStatistics,
+    StreamOptions,
+    Word,
 )
 
 _KINDS = tuple(CompletionKind)

@@ -13,8 +13,7 @@ from gradbed.hosts.traffic.config import EndpointConfig
 from gradbed.hosts.traffic.frames import FrameMaker
 from gradbed.hosts.traffic.received_packets import ReceivedPackets
 from gradbed.hosts.traffic.replay import replay_windows
-from gradbed.hosts.traffic.schedule import TrafficSchedule
-from gradbed.hosts.traffic.sizes import mean_frame_bytes
+from gradbed.hosts.traffic.schedule import TrafficSchedule, mean_frame_bytes
 
 LOOK_US = 50_000
 """So often it takes in what has come, or more often, before there is more than it keeps."""

@@ -38,7 +38,7 @@ class Arrivals(AgentConfig):
 
 
 class Sizes(AgentConfig):
-    """The sizes of what arrives: frames, or flows of many frames (hosts/traffic/sizes.py).
+    """The sizes of what arrives: frames, or flows of many frames (hosts/traffic/schedule.py).
 
     frame_bytes: of whole Ethernet frames without FCS. fixed: all are so long. uniform: from least_bytes to that.
     exponential: the mean, of a distribution that is cut to least_bytes and most_bytes. web-search, data-mining: of a

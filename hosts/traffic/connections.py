@@ -12,8 +12,7 @@ from pydantic import Field
 from gradbed.formats.addresses import Ip
 from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.agents.kernel.iperf3 import Iperf3Server, run_iperf3
-from gradbed.hosts.agents.kernel.streams import StreamOutcome, StreamServer, send_stream
+from gradbed.hosts.agents.kernel.streams import Iperf3Server, StreamOutcome, StreamServer, run_iperf3, send_stream
 
 LOOK_US = 20_000
 

@@ -14,8 +14,7 @@ from scapy.utils import checksum
 from gradbed.experiments.programs import P4_SOURCES
 from gradbed.formats.datagram import CE, ECN_MASK
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.compressors.content import Content, written
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, acknowledgement_frame, part_frames
 from gradbed.switch.codegen import build_program
 from gradbed.switch.compiler import compile_p4

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from gradbed.experiments.tables.console import Columns, make_console, rows_table
 from gradbed.formats.addresses import MulticastAddress
 from gradbed.hosts.agents.config import AgentAddress, WorkerAddress
-from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.content import Content, written
 from gradbed.hosts.compressors.fingerprint import fingerprint
-from gradbed.hosts.compressors.wire import written
 from gradbed.hosts.learning.quantise import quantise
 from gradbed.hosts.learning.settings import SyntheticSettings
 from gradbed.hosts.systems.compression.config import CompressionJob

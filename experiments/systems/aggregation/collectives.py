@@ -1,7 +1,7 @@
 """In-network reduction by aggregation switches for other systems' ranks.
 
 Prepares the headers of gradients and of the server's answers, which hosts' NICs send
-(hosts/agents/fragment_streams.py).
+(hosts/agents/queue_pairs.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradbed.formats.aggregation import GRADIENT, GRADIENT_PORT, MAX_WORKERS, De
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.lanes import MAX_LANES
 from gradbed.formats.packet_class import bits_of, udp_datagram
-from gradbed.hosts.agents.fragment_streams import StreamOptions, Word
+from gradbed.hosts.agents.queue_pairs import StreamOptions, Word
 from gradbed.hosts.protocols.frames import mac_array
 from gradbed.hosts.systems.aggregation.gradient_frames import pack_frames
 from gradbed.topo.graph import Topology

@@ -19,7 +19,7 @@ from gradbed.experiments.systems.interconnect.trial import InterconnectTrial, bu
 from gradbed.experiments.tables.metric import Metric
 from gradbed.experiments.traffic.agents import check_traffic
 from gradbed.experiments.traffic.connections import check_faults_of_traffic
-from gradbed.hosts.traffic.sizes import longest_frame_bytes
+from gradbed.hosts.traffic.schedule import longest_frame_bytes
 from gradbed.topo.graph import Topology
 from gradbed.topo.link import MOST_CHANNELS
 from gradbed.topo.optical_electrical import WAVELENGTH_BYTES, size_of, with_wavelengths

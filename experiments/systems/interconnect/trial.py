@@ -41,7 +41,7 @@ from gradbed.experiments.traffic.connections import TrafficPhase
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.formats.datagram import ETHER_TYPE_IPV4
 from gradbed.formats.packet_class import PacketClass, ether_type
-from gradbed.hosts.traffic.sizes import has_flows, least_frame_bytes, longest_frame_bytes
+from gradbed.hosts.traffic.schedule import has_flows, least_frame_bytes, longest_frame_bytes
 from gradbed.topo.graph import Topology
 from gradbed.topo.optical_electrical import HYBRID, OPTICAL, size_of, with_circuits, with_wavelengths
 

@@ -23,8 +23,8 @@ from gradbed.hosts.learning.reference import reference
 from gradbed.hosts.learning.settings import SyntheticSettings, TrainingSettings
 from gradbed.hosts.learning.workload import SyntheticWorkload, sum_digest, synthetic_gradient
 from gradbed.hosts.systems.ndn.all_reduce import Algorithm, AllReduceConfig
-from gradbed.hosts.systems.ndn.asynchronous import replay
 from gradbed.hosts.systems.ndn.config import NdnJob, ObserverConfig, PeerConfig, asked_training
+from gradbed.hosts.systems.ndn.training import replay
 from gradbed.topo.graph import Topology
 
 # ---- The job ----

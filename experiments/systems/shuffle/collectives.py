@@ -1,7 +1,7 @@
 """In-network multicast by shuffle switches for other systems' ranks.
 
 Prepares headers of coded packets with the bit string of all receivers, and of their answers, which hosts' NICs send
-(hosts/agents/fragment_streams.py).
+(hosts/agents/queue_pairs.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradbed.formats.addresses import ip_integer
 from gradbed.formats.datagram import DATAGRAM_BYTES
 from gradbed.formats.packet_class import udp_datagram
 from gradbed.formats.shuffle import CODED, CODED_PORT, MULTICAST_IP, MULTICAST_MAC, USUAL_BITS, CodedFlags
-from gradbed.hosts.agents.fragment_streams import StreamOptions
+from gradbed.hosts.agents.queue_pairs import StreamOptions
 from gradbed.hosts.protocols.frames import frame_type, mac_array, pack_datagrams
 from gradbed.topo.graph import Topology
 

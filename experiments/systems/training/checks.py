@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from gradbed.experiments.phases import PhaseResult
 from gradbed.experiments.systems.training.phase import TrainingPhase
-from gradbed.hosts.systems.training.contents import VALUE_BYTES, digest
-from gradbed.hosts.systems.training.execution import Kind
+from gradbed.hosts.systems.training.plans import VALUE_BYTES, digest
+from gradbed.hosts.systems.training.traces.graph import Kind
 
 # ---- Results by formula: nothing is sent or added up ----
 

@@ -15,9 +15,8 @@ from gradbed.experiments.configuration.trial import TrialConfiguration
 from gradbed.hosts.agents.queue_pairs import CONGESTION_CONTROLS, CongestionControlName, Recovery
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, Rule, algorithm_named
-from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource
+from gradbed.hosts.systems.training.source import CollectiveSource, FileSource, Source, TransformerSource, open_trace
 from gradbed.hosts.systems.training.traces.chakra import write_trace
-from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
 from gradbed.hosts.systems.training.traces.transformer import TransformerTrace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
@@ -34,7 +33,7 @@ OperationName = Literal[
     "scatter",
     "barrier",
 ]
-"""Names of gradbed.hosts.systems.training.execution.Operation."""
+"""Names of gradbed.hosts.systems.training.traces.graph.Operation."""
 HIDDEN: dict[str, Any] = {"option": False}
 """Schema of fields that are no options of the command line, since another option says the same."""
 

@@ -14,8 +14,7 @@ from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration, slow_host
 from gradbed.experiments.systems.training.placement import SwitchedGroup
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.agents.fragment_streams import StreamOptions
-from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.hosts.agents.queue_pairs import QueuePairOptions, StreamOptions
 from gradbed.hosts.systems.training.config import (
     Delay,
     JobStream,

@@ -12,7 +12,7 @@ from gradbed.experiments.setup import StreamGroup, SwitchCollectives
 from gradbed.experiments.systems import find_system, systems
 from gradbed.experiments.systems.training.configuration import CollectivesSection, RanksSection
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind
+from gradbed.hosts.systems.training.traces.graph import Kind
 from gradbed.hosts.systems.training.traces.trace import Trace
 from gradbed.topo.graph import Topology
 

@@ -57,7 +57,7 @@ from gradbed.experiments.traffic.packet_options import Template, packet_choice
 from gradbed.experiments.traffic.results import TrafficResults
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.traffic.replay import Replay, read_capture
-from gradbed.hosts.traffic.sizes import longest_frame_bytes
+from gradbed.hosts.traffic.schedule import longest_frame_bytes
 from gradbed.switch.insight.coverage import Report
 from gradbed.switch.insight.coverage_report import html_page
 from gradbed.switch.insight.source import SourceMap

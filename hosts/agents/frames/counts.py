@@ -1,18 +1,44 @@
-"""What an agent's interfaces carried, in all and by class (formats/packet_class.py).
+"""Counts of the frames that an agent's interfaces carry, in all and by class (formats/packet_class.py).
 
-It is counted beneath the agent: the same for every system.
+They are counted beneath the agent, the same for every system, where it matters in C (frames.h).
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.agents.frames.library import WordStruct, frames_library
+from gradbed.common.c_headers import CHeaders
+from gradbed.common.c_library import shared_library
+
+# ---- The C library (frames.h) ----
+
+
+FRAMES_SOURCE = Path(__file__).with_name("frames.c")
+FRAMES_HEADERS = CHeaders(FRAMES_SOURCE.with_suffix(".h"))
+
+
+@FRAMES_HEADERS.declare("gb_word")
+class WordStruct(ctypes.Structure):
+    """A word of a class of frames."""
+
+
+@functools.cache
+def frames_library() -> ctypes.CDLL:
+    """Build it if it changed, and load it. UserError without a C compiler."""
+    # PyDLL: calls are too short to let go of the interpreter's lock.
+    path = shared_library("gradbed-frames", [FRAMES_SOURCE], include_dirs=[FRAMES_SOURCE.parent])
+    library = ctypes.PyDLL(str(path))
+    FRAMES_HEADERS.bind(library)
+    return library
+
 
 # ---- Frames by class ----
 

@@ -47,8 +47,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from gradbed.common.errors import UserError
 from gradbed.common.modules import attribute
 from gradbed.common.signals import die_with_parent
-from gradbed.hosts.agents.frames.counts import Patterns
-from gradbed.hosts.agents.frames.library import frames_library
+from gradbed.hosts.agents.frames.counts import Patterns, frames_library
 from gradbed.hosts.agents.kernel.context import RealContext
 from gradbed.hosts.agents.kernel.namespace import enter_network_namespace, forbid_unreachable
 from gradbed.hosts.agents.kernel.nic import QueuePairNic

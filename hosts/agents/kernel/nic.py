@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from gradbed.formats.roce import ROCE_PORT
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.agents.fragment_streams import StreamOptions
 from gradbed.hosts.agents.frames.counts import Patterns
-from gradbed.hosts.agents.kernel.packet_filter import DROP_ALL, attach_filter
+from gradbed.hosts.agents.kernel.raw_socket import DROP_ALL, attach_filter
 from gradbed.hosts.agents.nic_queue_pairs import AgentQueuePairs, NicQueuePairs
+from gradbed.hosts.agents.queue_pairs import StreamOptions
 
 _UDP_DESTINATION_PORT = 36
 """Its offset in frames without IPv4 options, as streams' arrivals have it."""

@@ -18,8 +18,7 @@ from gradbed.common.resources import Closing
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.agents.context import FastPath, Result
-from gradbed.hosts.agents.frames.counts import AsJson, InterfaceCounts, Patterns, by_interface
-from gradbed.hosts.agents.frames.library import frames_library
+from gradbed.hosts.agents.frames.counts import AsJson, InterfaceCounts, Patterns, by_interface, frames_library
 from gradbed.hosts.agents.launching import BEGIN, INTERFACES, STOP
 from gradbed.hosts.agents.nic import Nic, stamped
 from gradbed.hosts.agents.nic_queue_pairs import AgentQueuePairs, NicWithQueuePairs
@@ -211,7 +210,7 @@ class VirtualInterface(Closing):
         return 0
 
     def _wanted(self, buffer: NDArray[np.uint8], lengths: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which frames the interface takes in, shape (frames,), as gradbed.hosts.agents.kernel.packet_filter
+        """Return which frames the interface takes in, shape (frames,), as gradbed.hosts.agents.kernel.raw_socket
         does.
         """
         frames = buffer[: len(lengths)]

@@ -9,9 +9,8 @@ from gradbed.common.errors import UserError
 from gradbed.formats.aggregation import GRADIENT_PORT
 from gradbed.formats.ring import RING_PORT
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.collectives.exchange import Exchange, Worker
 from gradbed.hosts.collectives.ring_all_reduce import RingExchange
-from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
 from gradbed.hosts.systems.aggregation.config import AggregationJob, AggregationWorker
 from gradbed.hosts.systems.aggregation.server import AggregationServer

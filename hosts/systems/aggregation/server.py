@@ -9,12 +9,11 @@ from numpy.typing import ArrayLike
 
 from gradbed.formats.addresses import ip_integer
 from gradbed.formats.aggregation import Flags
-from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.agents.context import AgentContext, Interface, drain
 from gradbed.hosts.protocols.frames import Frames, mac_array, met_congestion
 from gradbed.hosts.systems.aggregation.collector import Collector
 from gradbed.hosts.systems.aggregation.config import AggregationJob
 from gradbed.hosts.systems.aggregation.endpoint import GradientEndpoint
-from gradbed.hosts.transport.draining import drain
 
 
 class AggregationServer:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from gradbed.formats.compression import PART_PORT, TCP_PORT
 from gradbed.hosts.agents.context import AgentContext
-from gradbed.hosts.collectives.exchange import Exchange
-from gradbed.hosts.collectives.worker import Worker
+from gradbed.hosts.collectives.exchange import Exchange, Worker
 from gradbed.hosts.learning.workload import prepare_workload
 from gradbed.hosts.systems.compression.config import CompressionJob, CompressionWorker
 from gradbed.hosts.systems.compression.exchange import CompressedExchange, FingerprintReporter

@@ -15,7 +15,7 @@ from gradbed.formats.compression import ACKNOWLEDGEMENT, PART, Flags
 from gradbed.formats.datagram import NOT_ECT
 from gradbed.formats.encoding import PAYLOAD_BYTES
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.compressors.wire import Written
+from gradbed.hosts.compressors.content import Written
 from gradbed.hosts.protocols.frames import (
     Frames,
     FrameType,

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.content import Content, read
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback, largest_magnitude
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
-from gradbed.hosts.compressors.low_rank import nearly_square
-from gradbed.hosts.compressors.methods import Compressor, Setting, compressor
-from gradbed.hosts.compressors.wire import read
+from gradbed.hosts.compressors.methods import Compressor, Setting, compressor, nearly_square
 from gradbed.hosts.learning.settings import TrainingSettings
 from gradbed.hosts.learning.trainer import network
 from gradbed.hosts.protocols.frames import Frames

@@ -14,8 +14,7 @@ from gradbed.formats.compression import PART_VERSION, Flags
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.agents.tcp import TcpListener, TcpStream, retransmitted_segments
 from gradbed.hosts.collectives.exchange import KernelExchange
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.compressors.content import Content, written
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.compression.config import CompressionJob
 from gradbed.hosts.systems.compression.frames import (
@@ -27,7 +26,7 @@ from gradbed.hosts.systems.compression.frames import (
     record_type,
 )
 from gradbed.hosts.systems.compression.gradients import Assembly, HeldBack
-from gradbed.hosts.systems.compression.parameter_server import ParameterServer, ServedWorker
+from gradbed.hosts.systems.compression.server import ParameterServer, ServedWorker
 
 # ---- Parts on a stream: each behind two bytes that tell how long it is ----
 

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from gradbed.formats.compression import Flags
 from gradbed.formats.encoding import PAYLOAD_BYTES
 from gradbed.hosts.agents.context import Interface
-from gradbed.hosts.compressors.content import Content
+from gradbed.hosts.compressors.content import INDEX_BYTES, Content, Written, code_bytes, wire_bytes, written
 from gradbed.hosts.compressors.methods import top_k
-from gradbed.hosts.compressors.wire import INDEX_BYTES, Written, code_bytes, wire_bytes, written
 from gradbed.hosts.protocols.frames import Frames, met_congestion, only
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,

@@ -8,10 +8,9 @@ from typing import Literal
 from gradbed.formats.ring import RING_PORT
 from gradbed.hosts.agents.context import AgentContext
 from gradbed.hosts.collectives.doubling_all_reduce import DoublingExchange
-from gradbed.hosts.collectives.exchange import Exchange
+from gradbed.hosts.collectives.exchange import Exchange, Worker
 from gradbed.hosts.collectives.job import CollectiveJob, WorkerOf
 from gradbed.hosts.collectives.ring_all_reduce import RingExchange
-from gradbed.hosts.collectives.worker import Worker
 from gradbed.hosts.learning.workload import prepare_workload
 
 Algorithm = Literal["ring", "recursive-doubling"]

@@ -18,7 +18,7 @@ from gradbed.formats.addresses import mac_bytes
 from gradbed.formats.datagram import ETHERNET_BYTES
 from gradbed.formats.ndn import DELETE, DISTRIBUTE, INSERT
 from gradbed.formats.tlv import Component, MalformedError, Name, generic
-from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.agents.context import AgentContext, Interface, drain
 from gradbed.hosts.systems.ndn.config import NdnJob, training_of
 from gradbed.hosts.systems.ndn.endpoint import Fragment, FragmentReader, NdnEndpoint, waiting
 from gradbed.hosts.systems.ndn.packets import (
@@ -32,7 +32,6 @@ from gradbed.hosts.systems.ndn.packets import (
 )
 from gradbed.hosts.systems.ndn.reception import ProbeTimer, PublisherReception, Puller, Version
 from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
-from gradbed.hosts.transport.draining import drain
 
 # ---- Counts ----
 

@@ -9,15 +9,22 @@ import numpy as np
 
 from gradbed.formats.addresses import ip_integer, mac_bytes
 from gradbed.formats.shuffle import CODED_PORT, COMPONENTS, MULTICAST_MAC, REQUEST_BITS
-from gradbed.hosts.agents.context import AgentContext, Interface
+from gradbed.hosts.agents.context import AgentContext, Interface, drain
 from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer, Parsed
 from gradbed.hosts.systems.shuffle.config import ShuffleConfig
 from gradbed.hosts.systems.shuffle.reception import SampleReception
-from gradbed.hosts.systems.shuffle.samples import DigitSamples, SampleSource, digest, in_base64, original
+from gradbed.hosts.systems.shuffle.samples import (
+    DigitSamples,
+    Fragments,
+    SampleSource,
+    Store,
+    cut,
+    digest,
+    in_base64,
+    original,
+)
 from gradbed.hosts.systems.shuffle.sending import Sending
-from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut
-from gradbed.hosts.transport.draining import drain
 
 
 def prepare(config: ShuffleConfig) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.systems.shuffle.config import PlannedReception, ShuffleConfig
-from gradbed.hosts.systems.shuffle.store import Fragments, Store
+from gradbed.hosts.systems.shuffle.samples import Fragments, Store
 
 CONSTANT_TIMEOUTS, MOST_DOUBLINGS = 4, 3
 """What is asked for so often at equal distances is lost again, not late; only then the distances double, but not far:

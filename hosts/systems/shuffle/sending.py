@@ -21,7 +21,7 @@ from gradbed.hosts.protocols.frames import Frames
 from gradbed.hosts.systems.shuffle.coded_frames import Packer
 from gradbed.hosts.systems.shuffle.config import PlannedTransmission, RepairGroup, RepairTree, ShuffleConfig
 from gradbed.hosts.systems.shuffle.reception import Compute, SampleReception
-from gradbed.hosts.systems.shuffle.store import Fragments, Store
+from gradbed.hosts.systems.shuffle.samples import Fragments, Store
 
 # ---- Repairs ----
 

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.config import AgentAddress, AgentConfig, parse_config
-from gradbed.hosts.agents.fragment_streams import StreamOptions
-from gradbed.hosts.agents.queue_pairs import QueuePairOptions
+from gradbed.hosts.agents.queue_pairs import QueuePairOptions, StreamOptions
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Rule
 from gradbed.hosts.systems.training.source import Source

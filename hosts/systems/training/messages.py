@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.agents.fragment_streams import FragmentStreamStatistics
-from gradbed.hosts.agents.queue_pairs import TURN_BITS, CompletionKind, NicCollective, QueuePairOptions, QueuePairs
+from gradbed.hosts.agents.queue_pairs import (
+    TURN_BITS,
+    CompletionKind,
+    FragmentStreamStatistics,
+    NicCollective,
+    QueuePairOptions,
+    QueuePairs,
+)
 from gradbed.hosts.systems.training.config import JobStream
-from gradbed.hosts.systems.training.execution import TraceNode
 from gradbed.hosts.systems.training.plans import Plan
+from gradbed.hosts.systems.training.traces.graph import TraceNode
 
 # ---- Streams: collectives that switches carry out, in the order of the trace at every rank ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,11 +12,77 @@ from pydantic import Field
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.config import AgentConfig
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
-from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.chakra import NAME, ChakraTrace
+from gradbed.hosts.systems.training.traces.chakra_files import read_json_records, read_records
+from gradbed.hosts.systems.training.traces.graph import Kind, RankGraph, TraceNode, graph_of
+from gradbed.hosts.systems.training.traces.text import TextTrace
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
+from gradbed.hosts.systems.training.traces.transformer import TransformerTrace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
+
+# ---- Traces by what people name: a folder, a file, a prefix of files, or the numbers of a transformer ----
+
+
+TEXT_SUFFIX = ".txt"
+PARSERS = {"et": read_records, "json": read_json_records}
+
+
+def open_trace(what: Path | str | TransformerModel, settings: TraceSettings | None = None) -> Trace:
+    """what: the numbers of a transformer; or of files the folder that has one trace, their common beginning
+    (FOLDER/PREFIX), one of them, or a text workload (FILE.txt). Ranks' files are read when they are asked for.
+    UserError if there is no trace, or a rank's file is missing."""
+    if isinstance(what, TransformerModel):
+        return TransformerTrace(what)
+    path, settings = Path(what), settings or TraceSettings()
+    if path.suffix == TEXT_SUFFIX:
+        return TextTrace(path, settings)
+    prefix, suffix, files = _files(path)
+    for rank in range(len(files)):
+        if rank not in files:
+            folder = files[max(files)].parent
+            raise UserError(f"{folder}: there is no file of rank {rank} ({prefix}.{rank}.{suffix})")
+    return ChakraTrace(str(path), files, PARSERS[suffix], settings)
+
+
+def _files(path: Path) -> tuple[str, str, dict[int, Path]]:
+    """Prefix, suffix, and rank -> file of the one trace that is there."""
+    found = _traces(path)
+    if not found:
+        raise UserError(f"{path}: no trace is there: files are called PREFIX.RANK.et")
+    if len(found) > 1:
+        shown = ", ".join(sorted(f"{prefix}.*.{suffix}" for prefix, suffix in found)[:5])
+        raise UserError(f"{path}: there are several traces ({shown}): name one by a file of it, or by its prefix")
+    ((prefix, suffix),) = found
+    return prefix, suffix, found[prefix, suffix]
+
+
+def _traces(path: Path) -> dict[tuple[str, str], dict[int, Path]]:
+    """(prefix, suffix) -> rank -> file, of all that the path may mean."""
+    one = NAME.fullmatch(path.name)
+    folder, wanted = path, None
+    if one is not None and path.is_file():
+        folder, wanted = path.parent, (one["prefix"], one["suffix"])
+    elif path.is_file() and path.suffix.removeprefix(".") in PARSERS:
+        return {(path.stem, path.suffix.removeprefix(".")): {0: path}}
+    elif not path.is_dir():
+        folder, wanted = path.parent, (path.name, "")
+    found: dict[tuple[str, str], dict[int, Path]] = defaultdict(dict)
+    try:
+        for file in sorted(folder.iterdir()):
+            parts = NAME.fullmatch(file.name)
+            if parts is None or file.name.startswith("."):
+                continue
+            prefix, suffix = parts["prefix"], parts["suffix"]
+            if wanted is None or (prefix == wanted[0] and suffix.startswith(wanted[1])):
+                found[prefix, suffix][int(parts["rank"])] = file
+    except OSError as error:
+        raise UserError(f"cannot read {folder}: {error.strerror}") from None
+    if wanted == (one and one["prefix"], "json") and 0 not in found[wanted]:
+        return {wanted: {0: path}}  # its number is no rank, but a version's, say
+    return found
+
+
+# ---- Sources ----
 
 
 class CollectiveSource(AgentConfig):
@@ -32,7 +99,7 @@ class CollectiveSource(AgentConfig):
 
 
 class FileSource(AgentConfig):
-    """path: as of gradbed.hosts.systems.training.traces.opening.open_trace."""
+    """path: as of gradbed.hosts.systems.training.source.open_trace."""
 
     kind: Literal["trace"] = "trace"
     path: Path

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from google.protobuf.json_format import MessageToJson
 
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.chakra import read_groups
 from gradbed.hosts.systems.training.traces.chakra_files import Metadata, NodeMessage, read_messages
 from gradbed.hosts.systems.training.traces.checks import check_trace
-from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.recording import RecordedTrace
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
 from tests.fuzz.parsers.target import Target, of_file, texts

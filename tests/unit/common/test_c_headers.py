@@ -12,7 +12,7 @@ import pytest
 from gradbed.common.c_headers import CHeaders, DeclaredCDLL, DeclaredPyDLL
 from gradbed.common.c_library import shared_library
 from gradbed.common.errors import UserError
-from gradbed.hosts.agents.frames.library import FRAMES_HEADERS, FRAMES_SOURCE
+from gradbed.hosts.agents.frames.counts import FRAMES_HEADERS, FRAMES_SOURCE
 from gradbed.hosts.systems.aggregation.worker import library as worker_library
 from gradbed.switch.codegen import layout
 from gradbed.switch.engine import queue_pairs

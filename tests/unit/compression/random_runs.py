@@ -21,7 +21,7 @@ from gradbed.hosts.learning.workload import SyntheticWorkload
 from gradbed.hosts.systems.compression import gradients
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
 from gradbed.hosts.systems.compression.gradients import HeldBack
-from gradbed.hosts.systems.compression.parameter_server import Summation
+from gradbed.hosts.systems.compression.server import Summation
 from gradbed.hosts.systems.compression.transport import GradientMessage
 from tests.unit.compression.trials import run
 from tests.unit.random_runs import Mistake, Outcome, RandomRuns

@@ -17,8 +17,8 @@ from gradbed.hosts.learning.trainer import Replica, Shard
 from gradbed.hosts.learning.workload import TrainingWorkload
 from gradbed.hosts.systems.compression.exchange import CompressedExchange
 from gradbed.hosts.systems.compression.gradients import HeldBack
-from gradbed.hosts.systems.compression.parameter_server import Summation
 from gradbed.hosts.systems.compression.rate import Decision, Pace, RateAdaptation
+from gradbed.hosts.systems.compression.server import Summation
 from gradbed.hosts.systems.compression.transport import GradientMessage
 from tests.unit.compression.trials import run
 

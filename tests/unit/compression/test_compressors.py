@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from gradbed.common.errors import UserError
 from gradbed.hosts.agents.config import AgentAddress
 from gradbed.hosts.compressors import methods
+from gradbed.hosts.compressors.content import written
 from gradbed.hosts.compressors.error_feedback import ErrorFeedback
 from gradbed.hosts.compressors.fingerprint import MODULUS, fingerprint
-from gradbed.hosts.compressors.low_rank import nearly_square
-from gradbed.hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor, top_k
-from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.compressors.methods import INT32_MAX, Compressor, Setting, TopK, compressor, nearly_square, top_k
 from gradbed.hosts.learning.quantise import quantise
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames, received_parts
 from gradbed.hosts.systems.compression.gradients import Assembly

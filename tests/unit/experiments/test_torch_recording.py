@@ -10,8 +10,8 @@ import pytest
 from gradbed.common.errors import UserError
 from gradbed.experiments import torch_scripts as torch_recording
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.source import open_trace
+from gradbed.hosts.systems.training.traces.graph import Kind
 from tests.emulation.torch_example import TORCH_DIGITS, torch_digits
 
 pytest.importorskip("torch", reason="PyTorch is not installed")

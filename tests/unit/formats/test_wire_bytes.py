@@ -21,8 +21,7 @@ from gradbed.formats.shuffle import CodedFlags
 from gradbed.formats.tlv import generic
 from gradbed.hosts.agents.config import WorkerAddress
 from gradbed.hosts.collectives.ring import Ring
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.compressors.content import Content, written
 from gradbed.hosts.protocols.frames import as_bytes, mac_array, pack_lane_frames
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import gradient_frame

@@ -21,8 +21,7 @@ from gradbed.formats.header import Header
 from gradbed.formats.ndn import MULTICAST_MAC
 from gradbed.formats.tlv import generic
 from gradbed.hosts.collectives.ring import Ring
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import WIDTHS, read, written
+from gradbed.hosts.compressors.content import WIDTHS, Content, read, written
 from gradbed.hosts.protocols.layers import datagram
 from gradbed.hosts.systems.aggregation.gradient import Gradient, gradient_frame
 from gradbed.hosts.systems.compression.frames import HEADER_BYTES, Route, part_frames

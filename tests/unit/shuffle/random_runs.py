@@ -29,7 +29,7 @@ from gradbed.controller.systems.shuffle.scheduling.trees import Trees
 from gradbed.controller.systems.shuffle.service import ShuffleService
 from gradbed.experiments.phases import TrialResult
 from gradbed.hosts.systems.shuffle import agents, reception, sending
-from gradbed.hosts.systems.shuffle.store import Store
+from gradbed.hosts.systems.shuffle.samples import Store
 from gradbed.topo.graph import Topology
 from gradbed.topo.registry import parse_topology
 from tests.unit import random_runs

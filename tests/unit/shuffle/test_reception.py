@@ -17,8 +17,7 @@ from gradbed.hosts.systems.shuffle.config import (
     fragments_of,
 )
 from gradbed.hosts.systems.shuffle.reception import CONSTANT_TIMEOUTS, MOST_DOUBLINGS, UNANSWERED, SampleReception
-from gradbed.hosts.systems.shuffle.samples import SyntheticSamples, original
-from gradbed.hosts.systems.shuffle.store import Fragments, Store, cut, encode
+from gradbed.hosts.systems.shuffle.samples import Fragments, Store, SyntheticSamples, cut, encode, original
 
 FRAGMENT_BYTES = 4
 SIZES = {0: 10, 1: 3, 2: 9, 3: 12}

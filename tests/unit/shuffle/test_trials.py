@@ -24,7 +24,7 @@ from gradbed.experiments.systems.shuffle.trial import ShuffleTrial
 from gradbed.hosts.learning.dataset import Samples
 from gradbed.hosts.systems.shuffle import sending as sending_module
 from gradbed.hosts.systems.shuffle.reception import SampleReception, _Arriving
-from gradbed.hosts.systems.shuffle.store import Store
+from gradbed.hosts.systems.shuffle.samples import Store
 from tests.unit.trials import virtual_trial
 
 SYNTHETIC = {"data": "synthetic", "samples": 64, "sample_bytes": 500, "spread_bytes": 300}

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gradbed.hosts.traffic.config import Sizes
-from gradbed.hosts.traffic.schedule import flow_frames
-from gradbed.hosts.traffic.sizes import FLOW_SIZES, draw, has_flows, mean_bytes
+from gradbed.hosts.traffic.schedule import FLOW_SIZES, draw, flow_frames, has_flows, mean_bytes
 
 RANDOM = np.random.default_rng(1)
 

@@ -15,10 +15,9 @@ from gradbed.experiments.systems.training.configuration import TrainingConfigura
 from gradbed.experiments.systems.training.phase import TrainingPhase
 from gradbed.hosts.agents.queue_pairs import SEND, NicCollective
 from gradbed.hosts.systems.training import rank as rank_module
-from gradbed.hosts.systems.training.contents import contents
 from gradbed.hosts.systems.training.messages import Messages
-from gradbed.hosts.systems.training.processor import Processor
-from gradbed.hosts.systems.training.rank import Rank
+from gradbed.hosts.systems.training.plans import contents
+from gradbed.hosts.systems.training.rank import Processor, Rank
 from tests.command import gradbed
 from tests.unit.training.runs import CONTENTS, run
 

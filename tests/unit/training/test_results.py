@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradbed.experiments.systems.training.checks import expected_result
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, algorithms
-from gradbed.hosts.systems.training.contents import contents
+from gradbed.hosts.systems.training.plans import contents
 from tests.unit.training.runs import CONTENTS, run
 
 COLLECTIVES = [(operation, algorithm) for operation in Operation for algorithm in algorithms(operation)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradbed.common.c_headers import CHeaders
 from gradbed.common.c_library import shared_library
-from gradbed.hosts.agents.frames.library import FRAMES_HEADERS, FRAMES_SOURCE
+from gradbed.hosts.agents.frames.counts import FRAMES_HEADERS, FRAMES_SOURCE
 from gradbed.hosts.transport.library import TRANSPORT_FOLDER, TRANSPORT_HEADERS
 
 _HERE = Path(__file__).resolve().parent

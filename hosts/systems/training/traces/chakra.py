@@ -15,7 +15,6 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.chakra_files import (
     COMMUNICATION_TYPES,
     TYPE_OF_OPERATION,
@@ -27,7 +26,7 @@ from gradbed.hosts.systems.training.traces.chakra_files import (
     content,
     write_messages,
 )
-from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Pool, RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Kind, Pool, RankGraph, TraceNode, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
 
 # ---- Groups of ranks by name: from a JSON file as ASTRA-sim's, and from what PyTorch left in a trace ----

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import Kind
-from gradbed.hosts.systems.training.traces.graph import NONE, Communication
+from gradbed.hosts.systems.training.traces.graph import NONE, Communication, Kind
 from gradbed.hosts.systems.training.traces.trace import Trace
 
 # ---- Whether a trace comes to its end ----

@@ -13,11 +13,10 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.chakra_files import BrokenFile
 from gradbed.hosts.systems.training.traces.checks import check_trace
-from gradbed.hosts.systems.training.traces.graph import BrokenGraph, RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Kind, RankGraph, TraceNode, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 
 # ---- Operators, as PyTorch's ExecutionTraceObserver writes them: their tensors, and which of them called which ----

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
-from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.graph import Kind, RankGraph, TraceNode, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace, TraceSettings
 
 # ---- Files ----

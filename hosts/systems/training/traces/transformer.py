@@ -7,8 +7,7 @@ from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
-from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.graph import Kind, RankGraph, TraceNode, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 from gradbed.hosts.systems.training.traces.transformer_layers import (
     Bucket,

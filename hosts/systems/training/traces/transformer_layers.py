@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
+from gradbed.hosts.systems.training.traces.graph import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 # ---- Costs ----

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import written
+from gradbed.hosts.compressors.content import Content, written
 from gradbed.hosts.systems.compression.frames import RECORD_BYTES, Route, end_frame, part_frames
 from gradbed.hosts.systems.compression.gradients import Assembly
 from gradbed.hosts.systems.compression.tcp import LENGTH_BYTES, RecordReader, records

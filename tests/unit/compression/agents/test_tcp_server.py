@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gradbed.formats.compression import Flags
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import Written, written
+from gradbed.hosts.compressors.content import Content, Written, written
 from gradbed.hosts.learning.settings import SyntheticSettings
 from gradbed.hosts.systems.compression.frames import RECORD_BYTES, Route, end_frame, part_frames
 from gradbed.hosts.systems.compression.gradients import Assembly

@@ -12,8 +12,7 @@ from scapy.layers.l2 import Ether
 
 from gradbed.formats.compression import Flags
 from gradbed.hosts.agents.config import AgentAddress
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import read, written
+from gradbed.hosts.compressors.content import Content, read, written
 from gradbed.hosts.protocols.frames import met_congestion
 from gradbed.hosts.systems.compression.frames import (
     HEADER_BYTES,

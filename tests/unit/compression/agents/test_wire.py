@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gradbed.formats.encoding import PAYLOAD_BYTES, Form
-from gradbed.hosts.compressors.content import Content
-from gradbed.hosts.compressors.wire import Written, code_bytes, read, wire_bytes, written
+from gradbed.hosts.compressors.content import Content, Written, code_bytes, read, wire_bytes, written
 
 HEADER_BYTES = 72
 

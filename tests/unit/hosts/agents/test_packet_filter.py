@@ -10,7 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
-from gradbed.hosts.agents.kernel.packet_filter import (
+from gradbed.hosts.agents.kernel.raw_socket import (
     DROP_ALL,
     Instruction,
     attach_filter,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbed.hosts.collectives import worker
+from gradbed.hosts.collectives import exchange as worker
 
 
 def test_the_first_gradient_is_there_when_a_worker_says_that_it_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:

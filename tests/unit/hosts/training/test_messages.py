@@ -19,9 +19,9 @@ from gradbed.hosts.agents.queue_pairs import (
 )
 from gradbed.hosts.collectives.schedule import Operation
 from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, schedule
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
 from gradbed.hosts.systems.training.messages import PLACE_BITS, Lane, Messages, PointToPoint, begin_collective
 from gradbed.hosts.systems.training.plans import Plan
+from gradbed.hosts.systems.training.traces.graph import Kind, TraceNode
 
 
 class Pairs:

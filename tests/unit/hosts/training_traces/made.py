@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradbed.hosts.systems.training.execution import TraceNode
-from gradbed.hosts.systems.training.traces.graph import RankGraph, graph_of
+from gradbed.hosts.systems.training.traces.graph import RankGraph, TraceNode, graph_of
 from gradbed.hosts.systems.training.traces.trace import Trace
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.chakra import write_trace
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.graph import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 from tests.unit.hosts.training_traces.made import MadeTrace

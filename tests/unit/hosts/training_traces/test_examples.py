@@ -11,9 +11,9 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.checks import check_trace
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.graph import Kind
 
 MIB = 1 << 20
 

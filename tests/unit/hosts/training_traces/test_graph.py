@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
-from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Pool, graph_of
+from gradbed.hosts.systems.training.traces.graph import BrokenGraph, Kind, Pool, TraceNode, graph_of
 
 RANKS = st.integers(0, 1 << 20)
 SIZES = st.integers(0, 1 << 62)

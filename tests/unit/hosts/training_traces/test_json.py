@@ -9,9 +9,9 @@ import pytest
 from google.protobuf.json_format import MessageToJson
 
 from gradbed.common.errors import UserError
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.chakra import write_trace
 from gradbed.hosts.systems.training.traces.chakra_files import Metadata, NodeMessage, read_messages
-from gradbed.hosts.systems.training.traces.opening import open_trace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 

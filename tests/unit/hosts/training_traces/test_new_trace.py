@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import gradbed.cli.commands.new as new_commands
 from gradbed.common.errors import UserError
 from gradbed.experiments import systems
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
 

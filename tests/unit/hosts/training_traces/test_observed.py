@@ -9,7 +9,7 @@ import pytest
 
 from gradbed.common.errors import UserError
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind, TraceNode
+from gradbed.hosts.systems.training.traces.graph import Kind, TraceNode
 from gradbed.hosts.systems.training.traces.recording import RecordedTrace, convert_recording
 from tests.unit.hosts.training_traces.recordings import ANY, BROADCAST, RECEIVE, REDUCE, SEND, Recording, tensor
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gradbed.common.errors import UserError
-from gradbed.hosts.systems.training.execution import TraceNode
+from gradbed.hosts.systems.training.source import open_trace
 from gradbed.hosts.systems.training.traces.checks import check_trace
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.traces.graph import TraceNode
 from gradbed.hosts.systems.training.traces.trace import TraceSettings
 
 ONE = "one -1 10 ALLGATHER 100 20 ALLTOALL 200 30 ALLREDUCE 300 5"

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from gradbed.hosts.collectives.schedule import Operation
-from gradbed.hosts.systems.training.execution import Kind
-from gradbed.hosts.systems.training.traces.opening import open_trace
+from gradbed.hosts.systems.training.source import open_trace
+from gradbed.hosts.systems.training.traces.graph import Kind
 from gradbed.hosts.systems.training.traces.trace import Trace
 from gradbed.hosts.systems.training.traces.transformer_model import TransformerModel
 
