@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Members(dict[str, Any]):
-    """Hosts or switches by name. UserError for a name that the network does not have."""
+    """Hosts or switches by name; an unknown name raises UserError."""
 
     def __init__(self, kind: str, found: Mapping[str, Any]) -> None:
         super().__init__(found)

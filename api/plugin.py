@@ -1,4 +1,4 @@
-"""What authors of plug-ins import, to extend gradbed from packages of their own.
+"""The public names for plug-ins, which extend gradbed from packages of their own.
 
 A package names its plug-ins by entry points of the groups gradbed.systems, topologies, placements, schedulers,
 compressors, congestion_controls and collectives (docs/plugins.md). What is importable elsewhere in gradbed is

@@ -1,4 +1,4 @@
-"""What a run found: tables of pandas, verdicts, failures, figures."""
+"""Results of a run: pandas tables, verdicts, failures, figures."""
 
 from __future__ import annotations
 

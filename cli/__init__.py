@@ -1,1 +1,1 @@
-"""How it is asked: the command line, one small file for each command."""
+"""The command line: a module for each command."""

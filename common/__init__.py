@@ -1,1 +1,1 @@
-"""What all need: errors for people, processes, namespaces, the sandbox, JSON lines."""
+"""Code that all packages share: errors for people, processes, namespaces, the sandbox, JSON lines."""

@@ -1,4 +1,4 @@
-"""What not every network can do: one check, one wording of what is missing and what to choose instead."""
+"""Capabilities that not every network has: one check, and one message that says what to choose instead."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from gradbed.common.errors import UserError
 
 @dataclass(frozen=True)
 class Capability:
-    """needs: what has it, in words. option: the option that chooses that."""
+    """Something that only some networks can do."""
 
     needs: str
+    """What has the capability, in words."""
     option: str
+    """The option that chooses it."""
 
     def require(self, is_there: bool, what: str, *instead: str) -> None:
         """Raise UserError if `what` is asked of a network that cannot do it.

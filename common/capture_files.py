@@ -44,10 +44,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class CaptureFile:
-    """is_cut: the file ends in the middle of a packet, which is not among the records."""
+    """The packets of a capture file."""
 
     records: list[Record]
     is_cut: bool
+    """Whether the file ends in the middle of a packet, which is not among the records."""
 
 
 def read_capture_file(path: Path) -> CaptureFile:

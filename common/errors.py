@@ -1,5 +1,4 @@
-"""What is told to the person at the terminal: errors in one line, without a traceback; sentences folded at words
-there, and whole elsewhere, for programs that read them."""
+"""Errors for the user: one line without a traceback, wrapped at a terminal and whole elsewhere, for programs."""
 
 from __future__ import annotations
 
@@ -44,13 +43,13 @@ class ProcessLost(RuntimeError):
 
 
 class EndlessCircle(UserError, RuntimeError):
-    """Packets are worked on again and again, and time does not go on."""
+    """Raised when packets are processed again and again without time going on."""
 
 
 def unforeseen(error: BaseException) -> str:
-    """Describe an error that nobody foresaw, in one line: its class and what it says.
+    """Describe an unforeseen error in one line: its class and its message.
 
-    One that says nothing (a bare `next`, an assertion, the key of a mapping) is told by the place that raised it.
+    One without a message (a bare `next`, an assertion, the key of a mapping) is described by the line that raised it.
     """
     text = " ".join(str(error).split())
     if text and not isinstance(error, KeyError):

@@ -1,4 +1,4 @@
-"""What the running kernel and system can do, found out by trying it in a scratch network namespace."""
+"""Features of the running kernel and system, probed in a temporary network namespace."""
 
 from __future__ import annotations
 

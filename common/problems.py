@@ -1,4 +1,4 @@
-"""What pydantic's models tell people whose values cannot be."""
+"""Messages for values that pydantic rejects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where programs of the system are, also those of its administrator."""
+"""The search path for programs of the system, including those of its administrator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where compiled things are kept: made once, found by what went into them."""
+"""The cache of compiled files, by a digest of their inputs."""
 
 from __future__ import annotations
 

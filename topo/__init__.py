@@ -1,1 +1,1 @@
-"""What a network is: graphs of hosts, switches and links (graph.py), and how they come up on Mininet (emulation/)."""
+"""Topologies: graphs of hosts, switches and links (graph.py), and how they come up on Mininet (emulation/)."""

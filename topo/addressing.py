@@ -1,4 +1,4 @@
-"""Addresses that follow from a node's place: MACs are locally administered (IEEE 802, bit 0x02 of the first byte)."""
+"""Addresses of nodes by number: MACs are locally administered (IEEE 802, bit 0x02 of the first byte)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_HOSTS_PER_SWITCH = 250
 
 
 def host_mac(ip: str) -> str:
-    """02:00 and the four bytes of the IPv4 address."""
+    """Return 02:00 and the four bytes of the IPv4 address."""
     return "02:00:" + IPv4Address(ip).packed.hex(":")
 
 
 def switch_mac(number: int) -> str:
-    """02:01:00:00 and the two bytes of the switch's number."""
+    """Return 02:01:00:00 and the two bytes of the switch's number."""
     return "02:01:00:00:" + number.to_bytes(2, "big").hex(":")
 
 
@@ -49,7 +49,7 @@ def host_port_mac(host: Host, port: int) -> str:
 
 
 def port_mac(number: int, port: int) -> str:
-    """02:02, the switch's number and the port: for the kernel's interface behind a port; no packet bears it."""
+    """Return 02:02, the switch's number and the port: for the kernel's interface of a port, in no packet."""
     return "02:02:" + (number.to_bytes(2, "big") + port.to_bytes(2, "big")).hex(":")
 
 

@@ -1,4 +1,4 @@
-"""How a topology is shown: its tiers and links in words, and where its nodes are drawn."""
+"""Presentation of a topology: its tiers and links in words, and the positions of its nodes in drawings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one direction of a link does to packets."""
+"""The link model: rate, delay, losses and queue of one link direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gradbed p4 trace and coverage start from: a program, its sources, and what the switch holds."""
+"""The setup of gradbed p4 trace and coverage: a program, its sources, and the switch's contents."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _run_mkdocs(site: Path) -> None:
 
 
 class _Heard(logging.Handler):
-    """Collects the warnings of MkDocs."""
+    """A logging handler that collects the warnings of MkDocs."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

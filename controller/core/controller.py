@@ -1,7 +1,7 @@
-"""The controller itself: services, jobs, and one plan of them all, which a southbound brings the switches to.
+"""The controller: services, jobs, and the one plan of all of them, to which a southbound brings the switches.
 
-It knows no os-ken, no REST, no clock, and has no threads: controller/app.py makes it a process, and who simulates a
-network calls it directly.
+It depends on neither os-ken nor REST nor a clock, and has no threads: controller/app.py makes it a process, and
+simulated networks call it directly.
 """
 
 from __future__ import annotations
@@ -35,16 +35,23 @@ _logger = logging.getLogger(__name__)
 
 
 class UnknownSystem(UserError):
-    """The controller serves no system of this name."""
+    """Raised when the controller serves no system of a name."""
 
 
 class Controller:
-    """Adds and deletes jobs, follows links and messages, and has the switches brought to the new plan each time.
+    """Add and delete jobs, follow links and messages, and bring the switches to the new plan each time.
 
-    services: of the systems of this network, by name in `services` afterwards. switches: for every switch the program
-    that it runs, or legacy.OPENFLOW. unrouted_programs: those without a table ipv4_routes. first_job, journal: see
-    jobs.Jobs. on_job_added, on_job_deleted: told when the switches hold what follows. Methods may be called from any
-    thread but those from which the southbound calls its listener, if it does so from threads of its own.
+    Methods may be called from any thread but those from which the southbound calls its listener, if it has threads of
+    its own.
+
+    Args:
+        services: The services of the systems; `services` has them by name.
+        switches: For every switch the program that it runs, or legacy.OPENFLOW.
+        unrouted_programs: Programs without a table ipv4_routes.
+        first_job: See `jobs.Jobs`.
+        journal: See `jobs.Jobs`.
+        on_job_added: Called once the switches hold the plan with a new job.
+        on_job_deleted: Called once the switches hold the plan without a job.
     """
 
     def __init__(
@@ -144,10 +151,13 @@ class Controller:
         return self._down
 
     def link_changed(self, a: str, b: str, up: bool) -> None:
-        """A link went down or came up: plan everything anew on the links that are left, and bring the switches to it.
+        """Handle that a link went down or came up: plan anew on the links that are up, and bring the switches to
+        that.
 
-        UserError if there is no such link. SouthboundError if the switches do not take the new plan; they get it with
-        the next change, or when a switch comes back.
+        Raises:
+            UserError: There is no such link.
+            SouthboundError: The switches do not take the new plan; they get it with the next change, or when a switch
+                connects again.
         """
         name = link_name(self.topology.link(a, b))
         with self._lock:

@@ -1,4 +1,4 @@
-"""The jobs of all systems of a network: their numbers, what is kept of them, and the journal of both."""
+"""The jobs of all systems of a network: numbers, state, and the journal of both."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Jobs:
         return self._next_job
 
     def take_number(self) -> None:
-        """Write down that next_number is given out: before a switch hears of it, lest a successor gives it again."""
+        """Write down that next_number is given out, before any switch has it: a successor must not give it again."""
         self._next_job += 1
         self._write_down(self._jobs)
 

@@ -7,8 +7,8 @@
 Who takes charge renames the folder of the term before to its own. The kernel lets one of several do that, and from
 then on nothing that another one writes arrives: its paths have gone. So nobody has to trust a lock or a clock for the
 journal to have one writer. These only tell when to take charge: at once when the process in charge has ended, whose
-lock goes with it, and after PATIENCE_S when it stands still. A predecessor that goes on then can change neither the
-journal nor the switches, where its election id is the lower one.
+lock goes with it, and after STANDBY_TIMEOUT_S when it stands still. A predecessor that goes on then can change
+neither the journal nor the switches, where its election id is the lower one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path
 from gradbed.common.errors import UserError
 
 HEARTBEAT_S = 0.25
-PATIENCE_S = 1.5
+STANDBY_TIMEOUT_S = 1.5
 """Without a heartbeat, before another one takes charge."""
 POLL_S = 0.05
 _MOST_SILENCE_S = 2 * POLL_S
@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Superseded(UserError):
-    """Another controller has taken charge."""
+    """Raised when another controller has taken charge."""
 
 
 class Term:
@@ -103,7 +103,7 @@ class Term:
 
 
 def take_charge(
-    journal: Path, standing_by: Callable[[], None] = lambda: None, patience_s: float = PATIENCE_S
+    journal: Path, standing_by: Callable[[], None] = lambda: None, timeout_s: float = STANDBY_TIMEOUT_S
 ) -> Term:
     """Wait until no other controller is in charge, or gave a sign of life for so long, and be. `standing_by` is
     called once if there is one.
@@ -111,12 +111,12 @@ def take_charge(
     journal: the folder that all of them have; made if it is not there. UserError if it is none or cannot be written.
     """
     try:
-        return _take_charge(journal, standing_by, patience_s)
+        return _take_charge(journal, standing_by, timeout_s)
     except OSError as error:
         raise UserError(f"cannot write the journal {journal}: {error.strerror}") from None
 
 
-def _take_charge(journal: Path, standing_by: Callable[[], None], patience_s: float) -> Term:
+def _take_charge(journal: Path, standing_by: Callable[[], None], timeout_s: float) -> Term:
     # An open file and when it was touched, as this process saw it change: clocks of files are not compared with ours.
     last: tuple[int, int] | None = None
     silent_s, looked_s = 0.0, time.monotonic()
@@ -129,7 +129,7 @@ def _take_charge(journal: Path, standing_by: Callable[[], None], patience_s: flo
         looked_s = now_s
         if (held, found) != last:
             last, silent_s = (held, found), 0.0
-        if not locked or silent_s >= patience_s:
+        if not locked or silent_s >= timeout_s:
             if (term := _claim(journal, held)) is not None:
                 return term
             continue
@@ -187,7 +187,7 @@ def _claim(journal: Path, held: int) -> Term | None:
     before, folder = journal / str(held), journal / str(max(held + 1, time.time_ns()))
     sign = before / _sign(folder).name
     try:
-        # It comes into the term with its folder, so that nobody sees a term without it.
+        # It comes into the term with its folder, so that no process sees a term without it.
         lock = os.open(sign, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return None

@@ -1,1 +1,1 @@
-"""What people want switches to hold, as they write it: files of entries for their own programs, made into plans."""
+"""Files of entries for users' own programs, made into plans."""

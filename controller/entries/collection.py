@@ -1,4 +1,4 @@
-"""What one switch is to hold, as it comes together from files: who overrides whom, and what contradicts what."""
+"""The contents of one switch, collected from files: what overrides what, and which values contradict each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Kept(Generic[T]):
 
 @dataclass
 class Collection:
-    """Values with the places where they were written. EntriesError where two contradict each other."""
+    """Values with their positions in files; two that contradict each other raise EntriesError."""
 
     schema: ProgramSchema
     skip_invalid: bool = False

@@ -43,7 +43,7 @@ class FilePosition:
 
 @contextlib.contextmanager
 def blamed(place: FilePosition) -> Iterator[None]:
-    """Whatever UserError comes of what is done inside is said to be of this place."""
+    """Give every UserError of the block this position."""
     try:
         yield
     except EntriesError:

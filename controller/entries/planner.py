@@ -1,4 +1,4 @@
-"""The plan of a network from files of entries, and the service of people's own programs."""
+"""The plan of a network from files of entries, and the service for users' own programs."""
 
 from __future__ import annotations
 

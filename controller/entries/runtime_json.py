@@ -10,7 +10,7 @@ from gradbed.controller.planning.plan import CloneSession, MulticastGroup, Repli
 from gradbed.controller.southbound.p4runtime.schema import ProgramSchema
 
 MARKS = ("target", "table_entries", "bmv2_json")
-"""Keys by which such a file is told from one in the form of controller/entries/sections.py."""
+"""Keys that distinguish such a file from one in the form of controller/entries/sections.py."""
 
 _KNOWN = ("target", "p4info", "bmv2_json", "table_entries", "multicast_group_entries", "clone_session_entries")
 _ENTRY = ("table", "match", "action_name", "default_action", "action_params", "priority")

@@ -1,4 +1,4 @@
-"""What to write so that a switch goes from one plan to another."""
+"""Differences between plans of a switch: the changes that lead from one to the other."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Changes(Generic[T]):
 
 @dataclass(frozen=True)
 class SwitchDiff:
-    """The way from one SwitchPlan to another. False when there is nothing to do."""
+    """The changes from one SwitchPlan to another; false if there are none."""
 
     entries: Changes[TableEntry]
     groups: Changes[MulticastGroup]
@@ -75,7 +75,10 @@ class SwitchDiff:
 
 
 def switch_diff(old: SwitchPlan, new: SwitchPlan) -> SwitchDiff:
-    """Names must be spelt alike in both plans. Register cells that `new` does not mention are left alone."""
+    """Return the changes from one plan to another, whose names must be spelt alike.
+
+    Register cells that `new` does not mention stay as they are.
+    """
     before = set(old.registers)
     # A register is filled anew if its fill is new, or to overwrite a cell that has no value of its own any more.
     held = {(cell.register_name, cell.index) for cell in new.registers}

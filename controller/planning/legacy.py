@@ -1,4 +1,4 @@
-"""What switches hold of a system's plan when they do not run the system's program: they only forward.
+"""The part of a system's plan for switches that do not run the system's program, and only forward.
 
 Planners of a system treat all switches alike and speak the tables of its program. A switch that runs another one, or
 that knows OpenFlow alone, holds the plain forwarding view of its part, which the system makes of each entry
@@ -53,9 +53,10 @@ _IPV4: dict[str, Match] = {"eth_type": ETHER_TYPE_IPV4}
 
 
 def openflow_plan(switch: Switch, plan: SwitchPlan) -> SwitchPlan:
-    """Flows and groups that forward as the entries of `plan` do; what is not forwarding must have been taken out.
+    """Return flows and groups that forward as the entries of `plan` do, which must have forwarding entries only.
 
-    UserError for an entry that OpenFlow has no words for.
+    Raises:
+        UserError: An entry cannot be expressed in OpenFlow.
     """
     return SwitchPlan.of(
         FORWARD_PROGRAM,

@@ -1,4 +1,4 @@
-"""The plan: what every switch should hold, as plain values that can be printed, compared, saved and merged.
+"""The plan: the contents of every switch, as plain values that can be printed, compared, saved and merged.
 
 Planners return a `Plan`; southbound clients make the switches hold exactly that. Tables, fields, actions and
 parameters are named as in P4Info, by full name or by a last component that is unique ("ipv4_routes"). Values
@@ -39,7 +39,7 @@ class Lpm(Value):
 
 
 class Ternary(Value):
-    """Packets whose field, masked, equals value."""
+    """A ternary match: packets whose field, masked, equals value."""
 
     value: Unsigned
     mask: Unsigned
@@ -50,7 +50,7 @@ class Ternary(Value):
 
 
 class Range(Value):
-    """Packets whose field lies between low and high, both included."""
+    """A range match: packets whose field lies between low and high, both included."""
 
     low: Unsigned
     high: Unsigned
@@ -100,7 +100,7 @@ class TableEntry(Value):
 
     @property
     def order(self) -> tuple[str, int, list[tuple[str, tuple[int, ...]]]]:
-        """Sorts entries by table, then priority, then fields in numerical order."""
+        """Sort key: table, then priority, then fields in numerical order."""
         fields = [(field, (how,) if isinstance(how, int) else how.numbers) for field, how in self.match.items()]
         return self.table, -self.priority, sorted(fields)
 
@@ -113,7 +113,7 @@ class SetField(Value):
 
 
 class DecrementTtl(Value):
-    """Count the IPv4 time to live down; a packet whose time is over is dropped."""
+    """Decrement the IPv4 time to live; packets for which it becomes 0 are dropped."""
 
     dec_ttl: Literal[True]
 
@@ -153,7 +153,7 @@ class Flow(Value):
 
     @property
     def order(self) -> tuple[int, list[tuple[str, tuple[int, ...]]]]:
-        """Sorts flows by priority, the highest first, then fields in numerical order."""
+        """Sort key: priority, the highest first, then fields in numerical order."""
         fields = [(field, (how,) if isinstance(how, int) else how.numbers) for field, how in self.match.items()]
         return -self.priority, sorted(fields)
 
@@ -185,7 +185,7 @@ class Replicas(Value):
 
     @property
     def copies(self) -> tuple[tuple[int, int], ...]:
-        """Port and instance of every copy."""
+        """Port and instance of each copy."""
         return tuple(zip(self.ports, self.instances or (1,) * len(self.ports), strict=True))
 
     @staticmethod
@@ -354,8 +354,10 @@ class Plan(Value):
 
 
 class Merger:
-    """Merges plans again and again: of a switch whose parts are the same as last time nothing is made anew. The same
-    objects, that is: to compare what they hold would take as long as to merge it, and parts never change."""
+    """Merge plans repeatedly, and reuse the result for switches whose parts are the same objects as last time.
+
+    Parts never change, and comparing their contents would take as long as merging them.
+    """
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[list[SwitchPlan], SwitchPlan]] = {}
@@ -378,7 +380,8 @@ class Merger:
 
 
 def _merged(name: str, first: SwitchPlan, *others: SwitchPlan) -> SwitchPlan:
-    """Merge parts of a switch; one part stays itself, for most switches have nothing to do with most jobs."""
+    """Merge the parts of a switch; a single part is returned as it is, since most switches take no part in most
+    jobs."""
     try:
         return first.merged(*others) if others else first
     except ValueError as error:

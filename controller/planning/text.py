@@ -53,7 +53,7 @@ def switch_text(name: str, switch: SwitchPlan) -> str:
 
 
 def entry_text(entry: TableEntry) -> str:
-    """Fields, action and parameters of one entry on one line."""
+    """Return fields, action and parameters of one entry on one line."""
     match = ", ".join(f"{_last(field)}={match_text(field, how)}" for field, how in entry.match.items())
     params = ", ".join(f"{name}={_number(name, value)}" for name, value in entry.params.items())
     priority = f" priority {entry.priority}" if entry.priority else ""
@@ -97,7 +97,7 @@ def _rates(rates: MeterRates) -> str:
 
 
 def flow_text(flow: Flow) -> str:
-    """Priority, fields and actions of one flow on one line."""
+    """Return priority, fields and actions of one flow on one line."""
     match = ", ".join(f"{field}={match_text(field, how)}" for field, how in flow.match.items())
     actions = ", ".join(action_text(action) for action in flow.actions)
     return f"{match or '*'} -> {actions or 'drop'} priority {flow.priority}"
@@ -123,7 +123,7 @@ def match_text(field: str, how: Match) -> str:
 
 
 def _number(name: str, value: int) -> str:
-    """Plans carry no types, so the field's name tells what is an address."""
+    """Return a value as text; since plans have no types, the field's name decides whether it is an address."""
     name = name.lower()
     if "ipv4" in name and name.endswith(("addr", "_src", "_dst")) and value < 1 << 32:
         return str(IPv4Address(value))

@@ -1,4 +1,4 @@
-"""What files of different forms say of a network, in one form."""
+"""The description of a network that all file formats are read into."""
 
 from __future__ import annotations
 
@@ -30,26 +30,31 @@ _TIME_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 @dataclass(frozen=True)
 class HostDescription:
-    """ip: "10.0.1.1/24"; without a prefix it has Mininet's, of 8 bits; None: the next one below its switch, of
-    10.0.SWITCH.0/24. gateway_ip None: it has none. on_link: as of gradbed.topo.graph.Host."""
+    """A host as a file describes it."""
 
     name: str
     ip: str | None = None
+    """Address such as "10.0.1.1/24"; without a prefix length it has Mininet's, 8 bits; None: the next one of its
+    switch, in 10.0.SWITCH.0/24."""
     mac: str | None = None
     gateway_ip: str | None = None
     gateway_mac: str | None = None
     on_link: bool = True
+    """As that of gradbed.topo.graph.Host."""
 
 
 @dataclass(frozen=True)
 class LinkDescription:
-    """ports: None where the file leaves the choice. latency: "5ms", or milliseconds. rate_mbps None: as elsewhere."""
+    """A link as a file describes it; properties that are None are those of the command's options."""
 
     a: str
     b: str
     a_port: int | None = None
+    """Port at a; None where the file leaves the choice."""
     b_port: int | None = None
+    """Port at b; None where the file leaves the choice."""
     latency: Any = None
+    """Delay as "5ms", or in milliseconds."""
     rate_mbps: float | None = None
     loss_percent: float | None = None
     queue_packets: int | None = None
@@ -61,7 +66,7 @@ class LinkDescription:
 
     @property
     def ends(self) -> tuple[tuple[str, int | None], tuple[str, int | None]]:
-        """Node and port of each."""
+        """Node and port of both ends."""
         return (self.a, self.a_port), (self.b, self.b_port)
 
     def model(self, usual: LinkModel, scale_factor: float) -> LinkModel:

@@ -1,6 +1,6 @@
 """network.py of p4-utils: a script that describes a network to a NetworkAPI.
 
-It is somebody's program, and runs as one: in a process of its own, in its own folder, as `python3 network.py` there.
+It is the user's program, and runs as one: in a process of its own, in its own folder, as `python3 network.py` there.
 What it imports, draws or changes in its process stays its own; data alone comes back.
 """
 
@@ -21,7 +21,7 @@ from gradbed.topo.files.p4_utils import P4UtilsNetwork
 
 _PROGRAM = Path(__file__).with_name("network_script_process.py")
 _found: dict[tuple[str, int, int], dict[str, Any]] = {}
-"""What scripts said, by path, time and size: a network is asked for often, and a script may take seconds."""
+"""Answers of scripts by path, time and size: a network is often needed again, and a script may take seconds."""
 
 
 def describe(path: Path) -> Described:
@@ -62,10 +62,10 @@ def _run(script: Path) -> dict[str, Any]:
         )
         answer.seek(0)
         errors.seek(0)
-        told, said = answer.read(), errors.read().decode(errors="replace").split("\n")
-    if ended.returncode != 0 or not told:
-        raise UserError(f"it {_end(ended.returncode)}{_last(said)}")
-    found: dict[str, Any] = json.loads(told)
+        described, printed = answer.read(), errors.read().decode(errors="replace").split("\n")
+    if ended.returncode != 0 or not described:
+        raise UserError(f"it {_end(ended.returncode)}{_last(printed)}")
+    found: dict[str, Any] = json.loads(described)
     if "error" in found:
         raise UserError(found["error"])
     if found["network"] is None:
@@ -77,7 +77,7 @@ def _run(script: Path) -> dict[str, Any]:
 def _end(status: int) -> str:
     if status < 0:
         return f"was ended by signal {-status} ({signal.strsignal(-status)})"
-    return f"ended with status {status} before it said what the network is"
+    return f"ended with status {status} before it described the network"
 
 
 def _last(lines: list[str]) -> str:

@@ -1,8 +1,8 @@
-"""Runs a network.py of p4-utils as a program of its own, and says what it told of the network.
+"""Run a network.py of p4-utils as a program of its own, and report the network that it describes.
 
     python network_script_process.py SCRIPT DESCRIPTOR
 
-writes a JSON object to that open file: `network` (what NetworkAPI was told; null if none was made), or `error`, a
+writes a JSON object to that open file: `network` (what was set in NetworkAPI; null if none was made), or `error`, a
 line with the number of the script's line. It imports the standard library alone, as a script that is no module of
 ours: so no module beside the user's script, whatever its name, is taken for one of ours, nor one of ours for theirs.
 
@@ -33,15 +33,17 @@ class _Refused(Exception):
 
 
 class NetworkAPI:
-    """Takes in what p4utils.mininetlib.network_API.NetworkAPI would. Methods that set what is no part of a topology
-    (logs, captures, the prompt) do nothing."""
+    """A stand-in for p4utils.mininetlib.network_API.NetworkAPI that records the topology.
+
+    Methods for anything else (logs, captures, the prompt) do nothing.
+    """
 
     def __init__(self, *_: Any, **__: Any) -> None:
         _made.append(self)
-        self.told_hosts: dict[str, dict[str, Any]] = {}
-        self.told_switches: dict[str, dict[str, Any]] = {}
-        self.told_links: list[tuple[str, str, dict[str, Any]]] = []
-        self.told: dict[str, str | None] = {"strategy": None, "program": None}
+        self.declared_hosts: dict[str, dict[str, Any]] = {}
+        self.declared_switches: dict[str, dict[str, Any]] = {}
+        self.declared_links: list[tuple[str, str, dict[str, Any]]] = []
+        self.settings: dict[str, str | None] = {"strategy": None, "program": None}
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if not name.startswith(("set", "enable", "disable", "add", "exec", "print", "describe", "save")):
@@ -51,11 +53,11 @@ class NetworkAPI:
     # ---- Nodes ----
 
     def addHost(self, name: str, **options: Any) -> str:
-        self.told_hosts[name] = options
+        self.declared_hosts[name] = options
         return name
 
     def addP4Switch(self, name: str, **options: Any) -> str:
-        self.told_switches[name] = options
+        self.declared_switches[name] = options
         return name
 
     addP4RuntimeSwitch = addP4Switch
@@ -66,32 +68,32 @@ class NetworkAPI:
     addRouter = addTofino = addSwitch
 
     def hosts(self, *_: Any, **__: Any) -> list[str]:
-        return sorted(self.told_hosts, key=_natural)
+        return sorted(self.declared_hosts, key=_natural)
 
     def p4switches(self, *_: Any, **__: Any) -> list[str]:
-        return sorted(self.told_switches, key=_natural)
+        return sorted(self.declared_switches, key=_natural)
 
     switches = p4rtswitches = p4switches
 
     def nodes(self, *_: Any, **__: Any) -> list[str]:
-        return sorted([*self.told_hosts, *self.told_switches], key=_natural)
+        return sorted([*self.declared_hosts, *self.declared_switches], key=_natural)
 
     def setP4Source(self, name: str, p4_src: str) -> None:
-        self.told_switches[name]["p4_src"] = p4_src
+        self.declared_switches[name]["p4_src"] = p4_src
 
     def setP4SourceAll(self, p4_src: str) -> None:
-        self.told["program"] = p4_src
-        for options in self.told_switches.values():
+        self.settings["program"] = p4_src
+        for options in self.declared_switches.values():
             options.pop("p4_src", None)
 
     def setP4CliInput(self, name: str, cli_input: str) -> None:
-        self.told_switches[name]["cli_input"] = cli_input
+        self.declared_switches[name]["cli_input"] = cli_input
 
     def setP4SwitchId(self, name: str, id: int) -> None:
-        self.told_switches[name]["device_id"] = id
+        self.declared_switches[name]["device_id"] = id
 
     def setDefaultRoute(self, name: str, default_route: str) -> None:
-        self.told_hosts[name]["defaultRoute"] = default_route
+        self.declared_hosts[name]["defaultRoute"] = default_route
 
     # ---- Links ----
 
@@ -99,25 +101,25 @@ class NetworkAPI:
         self, node1: str, node2: str, port1: int | None = None, port2: int | None = None, **options: Any
     ) -> None:
         for name in (node1, node2):
-            if name not in self.told_hosts and name not in self.told_switches:
+            if name not in self.declared_hosts and name not in self.declared_switches:
                 raise _Refused(f"a link of {name}, which is no node")
-        self.told_links.append((node1, node2, {**options, "port1": port1, "port2": port2}))
+        self.declared_links.append((node1, node2, {**options, "port1": port1, "port2": port2}))
 
     def links(self, *_: Any, **__: Any) -> list[tuple[str, str]]:
-        return sorted(((a, b) for a, b, _ in self.told_links), key=lambda link: [_natural(end) for end in link])
+        return sorted(((a, b) for a, b, _ in self.declared_links), key=lambda link: [_natural(end) for end in link])
 
     def setIntfPort(self, node1: str, node2: str, port: int, **_: Any) -> None:
-        for a, b, options in self.told_links:
+        for a, b, options in self.declared_links:
             if {a, b} == {node1, node2}:
                 options["port1" if a == node1 else "port2"] = port
 
     def setIntfIp(self, node1: str, node2: str, ip: str, **_: Any) -> None:
-        if node1 in self.told_hosts:
-            self.told_hosts[node1]["ip"] = ip
+        if node1 in self.declared_hosts:
+            self.declared_hosts[node1]["ip"] = ip
 
     def setIntfMac(self, node1: str, node2: str, mac: str, **_: Any) -> None:
-        if node1 in self.told_hosts:
-            self.told_hosts[node1]["mac"] = mac
+        if node1 in self.declared_hosts:
+            self.declared_hosts[node1]["mac"] = mac
 
     def setBw(self, node1: str, node2: str, bw: float, **_: Any) -> None:
         self._set("bw", bw, node1, node2)
@@ -145,20 +147,20 @@ class NetworkAPI:
 
     def _set(self, what: str, value: float, *ends: str) -> None:
         """Set a property of the link between two nodes, or of all."""
-        for a, b, options in self.told_links:
+        for a, b, options in self.declared_links:
             if not ends or {a, b} == set(ends):
                 options[what] = value
 
     # ---- Addresses, and the end ----
 
     def l2(self) -> None:
-        self.told["strategy"] = "l2"
+        self.settings["strategy"] = "l2"
 
     def mixed(self) -> None:
-        self.told["strategy"] = "mixed"
+        self.settings["strategy"] = "mixed"
 
     def l3(self) -> None:
-        self.told["strategy"] = "l3"
+        self.settings["strategy"] = "l3"
 
     def startNetwork(self) -> None:
         raise _Started
@@ -173,7 +175,7 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 def _run(script: str) -> dict[str, Any]:
-    """Run the script to its end or to startNetwork(), and say what it told."""
+    """Run the script to its end or to startNetwork(), and report what it described."""
     parts = _MODULE.split(".")
     for last in range(1, len(parts) + 1):
         name = ".".join(parts[:last])
@@ -192,10 +194,10 @@ def _run(script: str) -> dict[str, Any]:
     first = _made[0]
     return {
         "network": {
-            "hosts": first.told_hosts,
-            "switches": first.told_switches,
-            "links": first.told_links,
-            **first.told,
+            "hosts": first.declared_hosts,
+            "switches": first.declared_switches,
+            "links": first.declared_links,
+            **first.settings,
         }
     }
 

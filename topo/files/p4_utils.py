@@ -1,4 +1,4 @@
-"""What p4-utils makes of a network: ports, addresses by one of its strategies; p4app.json, its form in JSON."""
+"""Networks of p4-utils: its ports, its address strategies, and p4app.json, its JSON format."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ LABEL = "forward (OpenFlow 1.3)"
 
 
 class FlowsRefused(SouthboundError):
-    """The switch is there, and answers a request with an error."""
+    """Raised when a switch answers a request with an error."""
 
 
 @dataclass
 class _Exchange:
-    """Messages on their way and what has come back. subjects: what each is about, by its transaction number."""
+    """Messages that were sent and their replies. subjects: the subject of each message by its transaction id."""
 
     subjects: dict[int, str]
     last: int
@@ -69,10 +69,14 @@ class _Message:
 
 
 class OpenFlowSession(SwitchSession):
-    """Methods may be called from any thread but the one that calls `message` and `left`: they wait for answers.
+    """Keep one switch at its plan over OpenFlow 1.3.
 
-    generation: with which this controller becomes the switch's master (OpenFlow 1.3.5, section 6.3.5). From then on
-    the switch takes nothing from the master before, and does not let one of a lower generation be master again.
+    Methods wait for answers, and so may be called from any thread but the one that calls `message` and `left`.
+
+    Args:
+        generation: The generation_id with which this controller becomes the switch's master (OpenFlow 1.3.5,
+            section 6.3.5). From then on the switch ignores the previous master, and no controller with a lower
+            generation can become master.
     """
 
     def __init__(self, name: str, address: str, on_change: Callable[[SwitchStatus], None], generation: int) -> None:
@@ -91,8 +95,8 @@ class OpenFlowSession(SwitchSession):
     # From os-ken's threads
 
     def left(self, reason: str) -> None:
-        """Handle that there is no connection, or no longer."""
-        # Let go because it refused: that is what there is to say.
+        """Handle that the connection has failed or ended."""
+        # Disconnected because it refused, which stays the reason.
         let_go = self.refused and self._datapath is not None
         self._datapath = None
         exchange = self._exchange
@@ -139,8 +143,10 @@ class OpenFlowSession(SwitchSession):
                 datapath.close()
 
     def apply(self, plan: SwitchPlan) -> None:
-        """Bring the connected switch to another plan. After an error call `restore`: some of it may have been
-        written."""
+        """Bring the connected switch to another plan.
+
+        After an error call `restore`, since part of the plan may have been written.
+        """
         with self._lock:
             self._require_connected()
             self._wanted = plan
@@ -166,11 +172,10 @@ class OpenFlowSession(SwitchSession):
             ]
 
     def counters(self) -> dict[str, list[CounterCell]]:
-        """Everything that each port received and sent, as port_in and port_out; in cell 0 of looked_up the packets
-        that were looked up in the flow table.
+        """Return port_in and port_out, packets that each port received and sent, and looked_up.
 
-        What ports received and nobody looked up the switch was too slow for. Open vSwitch gathers the second number
-        about once a second.
+        Cell 0 of looked_up has the packets that were looked up in the flow table; the switch was too slow for the
+        others that its ports received. Open vSwitch updates that number about once a second.
         """
         with self._lock:
             self._require_connected()
@@ -291,9 +296,10 @@ Dial = Callable[[str], None]
 class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
     """Implements gradbed.controller.southbound.interface.Southbound.
 
-    targets: where each switch waits for its controller; its device id is the datapath id that it must tell. dial:
-    how a connection is made (openflow_app.py), which then reports to `arrived`, `left` and `message`. generation:
-    higher than that of every controller before (see OpenFlowSession).
+    Args:
+        targets: The address at which each switch waits for its controller; its device id is its datapath id.
+        dial: Makes a connection (openflow_app.py), whose events call `arrived`, `left` and `message`.
+        generation: Higher than that of every previous controller (see `OpenFlowSession`).
     """
 
     def __init__(self, targets: Mapping[str, Target], dial: Dial, generation: int | None = None) -> None:
@@ -334,7 +340,7 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
             self._restore_all({name: plan[name] for name in self._sessions})
 
     def counters(self, switch: str) -> dict[str, list[CounterCell]]:
-        """port_in and port_out, of packets of whatever kind, and looked_up (see OpenFlowSession.counters)."""
+        """Return port_in, port_out and looked_up, of all packets (see `OpenFlowSession.counters`)."""
         return self._sessions[switch].counters()
 
     def differences(self, switch: str) -> list[str]:
@@ -347,7 +353,7 @@ class OpenFlowSouthbound(SessionsSouthbound[OpenFlowSession]):
         self.stop()
 
     def stop(self) -> None:
-        """Let go of all switches; they keep what they hold."""
+        """Disconnect from all switches, which keep their flows."""
         self._stopped.set()
         self._workers.shutdown(wait=False, cancel_futures=True)
 

@@ -1,4 +1,4 @@
-"""OpenFlow connections by os-ken: the application that hears what switches say, and how a switch is called.
+"""OpenFlow connections by os-ken: the application that receives messages, and connections to waiting switches.
 
 Our switches wait for their controller (Open vSwitch's "ptcp"), so that they are reached at once, in whatever order
 switches and controller start. os-ken's listener, which it opens whenever an application handles OpenFlow events, is
@@ -24,7 +24,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class OpenFlowConnections(app_manager.OSKenApp):  # type: ignore[misc]
-    """Tells `openflow` of switches that have connected, and of their answers."""
+    """Pass connections of switches and their messages to `openflow`."""
 
     OFP_VERSIONS = [ofproto_v1_3.OFP_VERSION]  # noqa: RUF012
 
@@ -68,7 +68,11 @@ class _Connection(Datapath):  # type: ignore[misc]
 
 
 def dial(address: str) -> None:
-    """Call the switch at "HOST:PORT" and serve the connection until it ends. OSError if nobody answers."""
+    """Connect to the switch at "HOST:PORT" and serve the connection until it ends.
+
+    Raises:
+        OSError: The switch does not answer.
+    """
     host, _, port = address.rpartition(":")
     connection = _Connection(socket.create_connection((host, int(port)), CONNECT_TIMEOUT_S), (host, int(port)))
     try:
@@ -78,7 +82,7 @@ def dial(address: str) -> None:
 
 
 def _listen_on_loopback() -> None:
-    """Keep os-ken's listener from the network, on a port that nobody uses."""
+    """Let os-ken's listener wait at the loopback address, on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -126,7 +126,7 @@ def _field_value(name: str, value: int) -> Any:
         return str(IPv4Address(value))
     if name in _NUMBER_FIELDS:
         return value
-    raise UserError(f"plans for OpenFlow switches know no field {name}")
+    raise UserError(f"plans for OpenFlow switches have no field {name}")
 
 
 def _decoded_match(match: Any) -> dict[str, Match] | None:

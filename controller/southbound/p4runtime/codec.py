@@ -50,7 +50,7 @@ def number(data: bytes) -> int:
 
 
 def encode_entry(schema: ProgramSchema, entry: TableEntry) -> Any:
-    """Entity of a normalised table entry."""
+    """Return the entity of a normalised table entry."""
     table = schema.tables[entry.table]
     message = p4r.TableEntry(table_id=table.id, priority=entry.priority)
     for name, how in entry.match.items():
@@ -76,7 +76,7 @@ def _encode_call(action: ActionSchema, params: Mapping[str, int], call: Any) -> 
 
 
 def encode_default(schema: ProgramSchema, default: DefaultAction, reset: bool = False) -> Any:
-    """Entity of a normalised default action; reset: of the program's own one."""
+    """Return the entity of a normalised default action; reset: that of the program."""
     table = schema.tables[default.table]
     message = p4r.TableEntry(table_id=table.id, is_default_action=True)
     if not reset:
@@ -103,9 +103,9 @@ def _encode_match(field: FieldSchema, how: Match) -> Any:
 
 
 def decode_entry(schema: ProgramSchema, message: Any) -> TableEntry | None:
-    """Return a table entry as a switch reports it, normalised; None for what plans do not manage.
+    """Return a table entry as a switch reports it, normalised; None for entries that plans do not manage.
 
-    That is the program's own entries, default actions, and entries that use action profiles.
+    These are the program's const entries, default actions, and entries that use action profiles.
     """
     table = schema.tables.by_id(message.table_id)
     if table is None or table.has_own_entries or message.is_const or message.is_default_action:
@@ -175,14 +175,14 @@ def _decode_match(message: Any) -> Match:
 
 
 def encode_group(group: MulticastGroup) -> Any:
-    """Entity of a multicast group."""
+    """Return the entity of a multicast group."""
     entry = p4r.MulticastGroupEntry(multicast_group_id=group.id)
     _add_replicas(entry, group)
     return p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=entry))
 
 
 def encode_clone(session: CloneSession) -> Any:
-    """Entity of a clone session."""
+    """Return the entity of a clone session."""
     entry = p4r.CloneSessionEntry(session_id=session.id, packet_length_bytes=session.truncate_bytes)
     _add_replicas(entry, session)
     return p4r.Entity(packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(clone_session_entry=entry))
@@ -204,7 +204,7 @@ def decode_clone(message: Any) -> CloneSession:
 
 
 def _replicas(message: Any) -> dict[str, Any]:
-    """Ports may come as numbers or as byte strings."""
+    """Decode replicas, whose ports may be numbers or byte strings."""
     return Replicas.fields(
         (
             number(replica.port) if replica.WhichOneof("port_kind") == "port" else replica.egress_port,
@@ -225,7 +225,7 @@ def encode_register(schema: ProgramSchema, cell: RegisterValue) -> Any:
 
 
 def encode_meter(schema: ProgramSchema, cell: MeterCell, reset: bool = False) -> Any:
-    """Entity of a cell of a meter; reset: everything is green there again."""
+    """Return the entity of a cell of a meter; reset: without rates, so that all packets are green."""
     return p4r.Entity(
         meter_entry=p4r.MeterEntry(
             meter_id=schema.meters[cell.meter_name].id,
@@ -277,7 +277,7 @@ T = TypeVar("T")
 
 
 class Update(NamedTuple):
-    """A p4.v1.Update, and how to name it in an error."""
+    """A p4.v1.Update, and its name in error messages."""
 
     message: Any
     subject: str
@@ -334,8 +334,10 @@ def batches(schema: ProgramSchema, held: SwitchPlan, wanted: SwitchPlan) -> list
 
 
 def _tables_that_keep_prefixes(schema: ProgramSchema, held: SwitchPlan, diff: SwitchDiff) -> Collection[str]:
-    """Tables of prefixes in which what is to go stays until the new is there, since there is room for both: where a
-    prefix becomes its parts, or parts one prefix, no address is without a route in between."""
+    """Return the LPM tables in which entries are deleted after others are inserted, since both fit into the table.
+
+    Where a prefix is split, or prefixes are aggregated, no address is without a route in between.
+    """
     entries = Counter(entry.table for entry in (*held.entries, *diff.entries.insert))
 
     def keeps(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What one switch holds, over P4Runtime: its pipeline, its entries and groups, its counters."""
+"""The contents of one switch over P4Runtime: its pipeline, entries, groups and counters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gradbed.controller.southbound.p4runtime.codec import (
 from gradbed.controller.southbound.p4runtime.schema import Pipeline
 from gradbed.switch.p4runtime.status import update_errors
 
-# ---- What a failed call says, in one line ----
+# ---- Failed calls in one line ----
 
 
 _AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -54,7 +54,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# ---- What a switch holds ----
+# ---- The contents of a switch ----
 
 
 CALL_TIMEOUT_S = 30.0
@@ -80,23 +80,23 @@ _EVERY_CLONE_SESSION = p4r.Entity(
 
 
 class WriteRefused(SouthboundError):
-    """The switch is there but does not accept what it is sent; sending it again will not help."""
+    """Raised when a switch rejects a write; sending it again will not help."""
 
 
 class AlreadyThere(SouthboundError):
-    """The switch has what was to be inserted."""
+    """Raised when an entry to insert exists already."""
 
 
 class _PipelineLost(SouthboundError):
-    """The switch has no pipeline any more, though its stream goes on."""
+    """Raised when a switch has lost its pipeline, though its stream goes on."""
 
 
 class _Unreadable(SouthboundError):
-    """The switch does not implement reading something."""
+    """Raised when a switch does not implement a read."""
 
 
 class SwitchContents:
-    """Brings one switch to plans by writing only what differs. Calls must not overlap, except `counters`.
+    """Bring one switch to plans by writing only what differs. Calls must not overlap, except `counters`.
 
     election_id: the bid that made us primary; the switch takes writes under that one alone.
     """
@@ -135,8 +135,11 @@ class SwitchContents:
         self._running_cookie = await self._read_cookie() if keep_pipeline else 0
 
     async def bring_to(self, plan: SwitchPlan) -> None:
-        """Make the switch run the plan's program and hold the plan. After a failure it may hold part of it; the
-        next call sees to that. A switch that has lost its pipeline unnoticed gets it again."""
+        """Make the switch run the plan's program and hold the plan.
+
+        After a failure it may hold part of the plan, which the next call reads back. A switch that has lost its
+        pipeline gets it again.
+        """
         try:
             await self._bring_to(plan)
         except _PipelineLost:
@@ -178,8 +181,10 @@ class SwitchContents:
         return cells
 
     async def differences(self, plan: SwitchPlan) -> list[str] | None:
-        """Return what the switch, read now, holds otherwise than the plan, a line for each change; None: it cannot
-        tell."""
+        """Read the switch and return the differences from a plan, a line for each change.
+
+        None: the switch cannot report its contents.
+        """
         pipeline = self.pipeline(plan)
         if await self._read_cookie() != pipeline.cookie:
             return [f"program: not {plan.program}"]

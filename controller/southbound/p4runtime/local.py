@@ -1,4 +1,4 @@
-"""Switches in this process: plans are written by the same code as over P4Runtime, without a server in between."""
+"""The southbound of switches in this process, by the same code as over P4Runtime but without a server."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class LocalSouthbound:
 
         Those that are away get it when they return.
         """
-        told = []
+        connected = []
         try:
             for name, contents in self._contents.items():
                 if name not in self._away:
-                    told.append(name)
+                    connected.append(name)
                     _complete(contents.bring_to(plan.switches[name]))
         except (SouthboundError, UserError):
-            for name in told if self._plan.switches else ():
+            for name in connected if self._plan.switches else ():
                 # What fails now is mended by the next plan.
                 with contextlib.suppress(SouthboundError):
                     _complete(self._contents[name].bring_to(self._plan.switches[name]))
@@ -115,7 +115,7 @@ class LocalSouthbound:
         return _complete(self._contents[switch].register(self._plan.switches[switch], name))
 
     def hand_over(self) -> None:
-        """Nobody else can reach them."""
+        """Do nothing: no other controller can reach these switches."""
 
     def stop(self) -> None:
         """Do nothing: nothing is open."""

@@ -52,7 +52,10 @@ def time_as_bid(at_least: int) -> int:
 
 
 class P4RuntimeSession(SwitchSession):
-    """Keeps one switch connected and at its plan. All methods run on one event loop."""
+    """Keep one switch connected and at its plan. All methods run on one event loop.
+
+    The stream, mastership and election ids are those of the P4Runtime specification, section 5.
+    """
 
     def __init__(
         self,
@@ -96,8 +99,10 @@ class P4RuntimeSession(SwitchSession):
             retry_s = min(2 * retry_s, LAST_RETRY_S)
 
     async def apply(self, plan: SwitchPlan) -> None:
-        """Bring the connected switch to another plan. After an error call `restore`: some of it may have been
-        written."""
+        """Bring the connected switch to another plan.
+
+        After an error call `restore`, since part of the plan may have been written.
+        """
         async with self._lock:
             self._require_connected()
             self._wanted = plan
@@ -113,7 +118,7 @@ class P4RuntimeSession(SwitchSession):
                     await self._bring_to_plan()
 
     def handed_over(self) -> None:
-        """`run` was cancelled: another controller is in charge."""
+        """Handle that `run` was cancelled since another controller is in charge."""
         self._set_status(SwitchStatus(self.name, False, error="handed over to another controller"))
 
     async def counters(self) -> dict[str, list[CounterCell]]:
@@ -122,7 +127,7 @@ class P4RuntimeSession(SwitchSession):
         return await self._contents.counters(self._wanted)
 
     async def differences(self) -> list[str] | None:
-        """Return what the switch holds otherwise than its plan; None: it cannot tell."""
+        """Return the differences of the switch from its plan; None: it cannot report its contents."""
         async with self._lock:
             self._require_connected()
             return await self._contents.differences(self._wanted)
@@ -179,7 +184,7 @@ class P4RuntimeSession(SwitchSession):
         decoded = decode_digest(self._schema(), digest)
         if decoded is not None:
             self._on_message(self.name, decoded)
-        # Until it hears this the switch keeps equal digests back.
+        # Until the acknowledgement arrives the switch suppresses equal digests.
         await stream.write(
             p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=digest.digest_id, list_id=digest.list_id))
         )
@@ -213,10 +218,14 @@ CHANNEL_OPTIONS = (
 class P4RuntimeSouthbound(SessionsSouthbound[P4RuntimeSession]):
     """Implements gradbed.controller.southbound.interface.Southbound.
 
-    targets: where each switch is. pipelines: the programs that plans name. Every switch gets its pipeline anew
-    when it is first met, since it may hold state of an earlier controller's jobs; with keep_pipelines a switch
-    that already runs the same configuration keeps it, and its entries are reconciled. A switch that merely
-    lost its connection keeps its pipeline either way. bid: election ids to be primary with.
+    Every switch gets its pipeline when it first connects, even if it runs it already, since it may hold state of an
+    earlier controller's jobs. A switch that merely lost its connection keeps its pipeline.
+
+    Args:
+        targets: The target of each switch.
+        pipelines: The programs that plans name.
+        keep_pipelines: A switch that already runs the same configuration keeps it, and its entries are reconciled.
+        bid: Election ids to become primary with.
     """
 
     def __init__(

@@ -23,9 +23,10 @@ _REQUEST_EXAMPLE: dict[str, Any] = {"workers": ["h2"], "server": "h1"}
 
 
 class CompressionSettings(BaseModel, frozen=True, extra="forbid"):
-    """congestion_packets: so many in a queue are congestion; null: never."""
+    """Settings of the service."""
 
     congestion_packets: int | None = Field(default=None, ge=1)
+    """Packets in a queue from which on switches mark congestion; null: they never do."""
 
 
 class CompressionJobRequest(BaseModel):
@@ -38,11 +39,12 @@ class CompressionJobRequest(BaseModel):
 
 
 class AdmittedCompressionJob(BaseModel, frozen=True):
-    """server_link_bps: B1, the rate of the link between the server and its switch; null: it has none."""
+    """The answer to a new job."""
 
     job: int
     multicast: MulticastAddress
     server_link_bps: int | None
+    """B1: rate of the link between the server and its switch; null: unlimited."""
 
 
 class CompressionService(

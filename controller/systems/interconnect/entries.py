@@ -114,7 +114,7 @@ PolicyName = Literal["least-loaded", "random-plane", "fixed-plane", "mesh-first"
 
 
 class Rule(IntEnum):
-    """Rules that choose between two ways that are there (choose_path.p4)."""
+    """Rules that choose between two usable paths (choose_path.p4)."""
 
     LEAST_LOADED = 0
     FIRST = 1
@@ -124,10 +124,12 @@ class Rule(IntEnum):
 
 @dataclass(frozen=True)
 class RoutingPolicy:
-    """plane: between the two optical switches. order: between the mesh first and light first."""
+    """The two decisions of a hybrid switch."""
 
     plane: Rule
+    """Rule that chooses between the two optical switches."""
     order: Rule
+    """Rule that chooses between the mesh first and light first."""
 
 
 POLICIES: Mapping[PolicyName, RoutingPolicy] = {

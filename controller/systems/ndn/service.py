@@ -39,16 +39,19 @@ _INSTALLED: dict[str, Any] = {
 
 
 class Prefix(BaseModel):
-    """Interests for names that begin with `name` go to `host`. The first component of a job's names ends with its
-    number: asked for as /a/b, a prefix is /a-7/b in the answer of job 7."""
+    """A name prefix and the host that Interests for it are routed to.
+
+    The first component of a job's names ends with its number: prefix /a/b of a request is /a-7/b in the answer of
+    job 7.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     host: str
     consumers: tuple[str, ...] | None = None
-    """Who asks for it; None: all consumers of the job. For a single one routers choose among equally short paths by a
-    hash of the name, as ECMP does; for several they follow a tree of few links."""
+    """Hosts that request the data; null: all consumers of the job. For a single one routers choose among equally
+    short paths by a hash of the name, as ECMP does; for several they follow a tree of few links."""
 
 
 class NdnRequest(BaseModel):
@@ -61,9 +64,7 @@ class NdnRequest(BaseModel):
 
 
 class NdnAnswer(NdnRequest):
-    """The job as it is installed, with its prefixes under their own names.
-
-    tree_edges: for each prefix the links of its tree, that to its host included."""
+    """The job as it is installed, with the names of its prefixes."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", json_schema_extra={"example": {"job": 1, "tree_edges": [2, 2], **_INSTALLED}}
@@ -71,6 +72,7 @@ class NdnAnswer(NdnRequest):
 
     job: int
     tree_edges: tuple[int, ...]
+    """Number of links of each prefix's tree, that to its host included."""
 
 
 # ---- The service ----

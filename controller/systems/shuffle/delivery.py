@@ -1,4 +1,4 @@
-"""How transmissions travel, and what switches hold for that: trees with bit strings, groups, routes."""
+"""Delivery of transmissions, and the entries that switches need for it: trees with bit strings, groups, routes."""
 
 from __future__ import annotations
 

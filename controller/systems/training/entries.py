@@ -1,5 +1,5 @@
-"""What a switch holds to route by p4src/training.p4: its hosts, sets of next hops for prefixes of all others, and how
-it chooses among those that are equally near.
+"""Entries of p4src/training.p4: a switch's own hosts, sets of next hops for the prefixes of all others, and the rule
+by which it chooses among them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ class NextHop:
 
 @dataclass(frozen=True)
 class LoadBalancing:
-    """name: of the rule. seed: of this switch's hashes. flowlet_us: of a pause after which a flow chooses anew."""
+    """The rule by which a switch chooses among equally near next hops."""
 
     name: PolicyName
+    """Name of the rule."""
     seed: int
+    """Seed of this switch's hashes."""
     flowlet_us: int
+    """Pause after which a flow chooses anew."""
 
     def choice(self, number: int, next_hops: int) -> tuple[str, dict[str, int]]:
         """Return the action of a destination, and its parameters, that takes one of the set `number`."""

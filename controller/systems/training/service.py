@@ -55,15 +55,18 @@ class Marking(BaseModel, frozen=True, extra="forbid"):
 
 
 class TrainingSettings(BaseModel, frozen=True, extra="forbid"):
-    """policy: how switches choose among equally short paths. seed: of the hashes by which they spread flows.
-    flowlet_us: after a pause as long a flowlet is over. marking: null: no switch marks.
-    routes: false: switches run the program of another system, which has routes of its own."""
+    """Settings of the service."""
 
     policy: PolicyName = "ecmp"
+    """Rule by which switches choose among equally short paths."""
     seed: int = 1
+    """Seed of the hashes that spread flows."""
     flowlet_us: int = Field(default=50, ge=1, lt=2**48)
+    """Pause after which a flowlet ends."""
     marking: Marking | None = None
+    """Thresholds of ECN; null: no switch marks."""
     routes: bool = True
+    """Whether the service makes routes; false if switches run the program of another system, which has its own."""
 
 
 class GroupRequest(BaseModel, frozen=True, extra="forbid"):
@@ -83,10 +86,11 @@ class TrainingJobRequest(BaseModel):
 
 
 class AdmittedTrainingJob(BaseModel, frozen=True):
-    """groups: the addresses of its multicast groups, in the order in which it asked."""
+    """The answer to a new job."""
 
     job: int
     groups: tuple[MulticastAddress, ...]
+    """Addresses of its multicast groups, in the order of the request."""
 
 
 class TrainingService(Service[TrainingSettings, TrainingJobRequest, TrainingJobRequest, AdmittedTrainingJob]):

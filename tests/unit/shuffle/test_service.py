@@ -214,7 +214,7 @@ def test_the_good_one_is_good() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"stored": ((0,), (), ())}, "h1 needs sample 1, which nobody stores"),
+        ({"stored": ((0,), (), ())}, "h1 needs sample 1, which no worker stores"),
         (
             {"needed": ((1, 2), (0,), ())},
             "h1 has sample 2 among its needed ones, but samples are numbered from 0 to 1",

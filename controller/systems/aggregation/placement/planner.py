@@ -52,7 +52,7 @@ class AggregationChoice:
 
 
 class AggregationPlanner(Protocol):
-    """Chooses for a job which switches sum, and labels its packets."""
+    """A planner: it chooses the switches that sum for a job, and labels the job's packets."""
 
     def choose(self, topology: Topology, routes: Routes, workers: Sequence[str], server: str) -> AggregationChoice:
         """Return the choice for a job of these hosts.

@@ -25,7 +25,7 @@ NodePair = tuple[str, str]
 
 @dataclass(frozen=True)
 class WorkerGroup:
-    """Workers that nothing tells apart: they hang on the same switch by links of the same rate.
+    """Workers that are interchangeable: they are attached to the same switch by links of the same rate.
 
     Hence they have the same routes, and some optimal solution gives them all the same rates
     (docs/placement.md, "Workers that are alike").

@@ -61,7 +61,7 @@ class _Entries:
 
 
 class RateProgram:
-    """Builds P2 for any set of programmable switches; the parts of each switch are computed once.
+    """Build P2 for any set of programmable switches; the parts of each switch are computed once.
 
     Args:
         arrivals: Hold what packets obey when they arrive at the server.

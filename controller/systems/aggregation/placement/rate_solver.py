@@ -60,7 +60,7 @@ def solve_rates(
 
 
 class RateSolver:
-    """Solves P2 (s13 of the source) for many sets of programmable switches of one problem.
+    """Solve P2 (s13 of the source) for many sets of programmable switches of one problem.
 
     Programs that are alike are solved once.
     """

@@ -1,1 +1,1 @@
-"""Who sends which coded packet to whom: pure functions from storage, demand and trees to a schedule."""
+"""Schedules of coded packets: pure functions from storage, demand and trees to a schedule."""

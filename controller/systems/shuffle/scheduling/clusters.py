@@ -294,15 +294,18 @@ Cluster = list[Demand]
 
 @dataclass(frozen=True)
 class Improved:
-    """pairs: of demands that fit together, in a group that is solved at once. every: clusters, up to which all of a
-    small shuffle are listed, and not only those that grow by savings. gap, nodes: see best_columns. rounds: how often
-    all packets of a large one are mixed and solved again."""
+    """Our scheduler: clusters as columns of a set-partitioning program (docs/shuffle-scheduling.md)."""
 
     pairs: int = 6_000
+    """Largest number of pairs of demands that fit together, in a group that is solved at once."""
     every: int = 20_000
+    """Number of clusters up to which all of a small shuffle are listed, and not only those that grow by savings."""
     gap: float = 0.002
+    """See best_columns."""
     nodes: int = 1_000
+    """See best_columns."""
     rounds: int = 1
+    """How often all packets of a large shuffle are mixed and solved again."""
     name: str = "improved"
     needs_master: ClassVar[bool] = False
 

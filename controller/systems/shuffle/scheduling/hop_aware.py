@@ -81,7 +81,7 @@ class HopAware:
 
 @dataclass(frozen=True)
 class Growth:
-    """Grows clusters on the demands that are still open (S4)."""
+    """Grow clusters on the demands that are still open (S4)."""
 
     graph: DependencyGraph
     trees: Trees

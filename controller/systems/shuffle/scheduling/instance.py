@@ -60,7 +60,7 @@ class ShuffleInstance:
             raise UserError("a sample has at least one byte")
         for number, sample in self.demands:
             if not self.holders[sample]:
-                raise UserError(f"{self.workers[number]} needs sample {sample}, which nobody stores")
+                raise UserError(f"{self.workers[number]} needs sample {sample}, which no worker stores")
 
     @classmethod
     def of(

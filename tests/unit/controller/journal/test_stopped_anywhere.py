@@ -280,7 +280,7 @@ def test_one_that_slept_at_any_system_call_writes_no_more(tmp_path: Path) -> Non
             alive = all(process.step() for _ in range(stops))
             # The lock of this process goes; the child has it, and does not move.
             term.end()
-            successor = take_charge(folder, patience_s=0)
+            successor = take_charge(folder, timeout_s=0)
             taken_over = lamps(successor.journal)
             # One record alone: a second one would put right what the sleeper did to the first.
             controller(successor.journal).delete_job("lamps", 1)

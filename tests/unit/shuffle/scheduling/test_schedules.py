@@ -118,7 +118,7 @@ def test_queues_that_wait_for_each_other_are_found() -> None:
 @pytest.mark.parametrize(
     ("stored", "needed", "message"),
     [
-        ({"h1": [0], "h2": []}, {"h2": [1]}, "h2 needs sample 1, which nobody stores"),
+        ({"h1": [0], "h2": []}, {"h2": [1]}, "h2 needs sample 1, which no worker stores"),
         ({"h1": [0, 1], "h2": []}, {"h2": [7]}, "h2 has sample 7 among its needed ones"),
         ({"h1": [0, 1]}, {"h3": [1]}, "h3 needs samples, but is no worker"),
     ],
