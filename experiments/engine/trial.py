@@ -42,19 +42,19 @@ from gradbed.experiments.phases import (
 from gradbed.experiments.results.run_folder import write_network
 from gradbed.experiments.runtimes.agents import AgentSpec
 from gradbed.experiments.runtimes.interface import Runtime
-from gradbed.experiments.runtimes.opening import loading_runtime, open_runtime
+from gradbed.experiments.runtimes.loading import Loading, loading_runtime
 from gradbed.experiments.setup import NetworkSetup, TrialTask
 from gradbed.experiments.system import System
 from gradbed.experiments.validity.verdict import ValidityReport, worst_report
 from gradbed.topo.graph import Topology
 
 if TYPE_CHECKING:
-    from gradbed.experiments.runtimes.loading import Loading
+    pass
 
-Told = TypeVar("Told")
+Argument = TypeVar("Argument")
 
 OnProgress = Callable[[Sequence[Progress]], None]
-"""Told after every event of an agent."""
+"""Called after every event of an agent."""
 
 
 def run_trial(
@@ -63,35 +63,34 @@ def run_trial(
     on_progress: OnProgress = lambda bars: None,
     observer: TrialObserver = NO_OBSERVER,
 ) -> TrialResult:
-    """Run one trial. UserError for what the user can put right. With the real clock: in a sandbox, as root. A trial
-    without phases is computed, and no network comes up."""
+    """Run one trial; one without phases is computed, and no network comes up.
+
+    On the real clock: in a sandbox, as root.
+
+    Raises:
+        UserError: Something is wrong that the user can put right.
+    """
     with loading_runtime(task) as loading:
-        return _run_phases(system, task, loading, on_progress, observer)
-
-
-def _run_phases(
-    system: System, task: TrialTask, loading: Loading | None, on_progress: OnProgress, observer: TrialObserver
-) -> TrialResult:
-    trial = system.trial(task)
-    if not trial.phases:
-        return trial.result(())
-    measured, reports = [], []
-    on_each = _both(on_progress, observer.on_progress)
-    with (
-        open_runtime(system, trial.network, task, loading) as runtime,
-        capturing(runtime.backend, ordered(task.capture, runtime.backend, trial.network.capture), task.folder),
-        ExitStack() as stack,
-    ):
-        runtime.backend.count_classes([each.words for each in trial.network.classes])
-        observer.on_network_up(runtime, trial.network, task, system.name)
-        stack.callback(observer.on_network_stop)
-        for phase in trial.phases:
-            setup = trial.network
-            found, report = run_phase(
-                runtime, phase, task, on_each, setup.samples, setup.registers, setup.warm_up_us, observer
-            )
-            measured.append(found)
-            reports.append(report)
+        trial = system.trial(task)
+        if not trial.phases:
+            return trial.result(())
+        measured, reports = [], []
+        on_each = _both(on_progress, observer.on_progress)
+        with (
+            _open_runtime(system, trial.network, task, loading) as runtime,
+            capturing(runtime.backend, ordered(task.capture, runtime.backend, trial.network.capture), task.folder),
+            ExitStack() as stack,
+        ):
+            runtime.backend.count_classes([each.words for each in trial.network.classes])
+            observer.on_network_up(runtime, trial.network, task, system.name)
+            stack.callback(observer.on_network_stop)
+            for phase in trial.phases:
+                setup = trial.network
+                found, report = run_phase(
+                    runtime, phase, task, on_each, setup.samples, setup.registers, setup.warm_up_us, observer
+                )
+                measured.append(found)
+                reports.append(report)
     result = trial.result(measured)
     topology = trial.network.topology
     plans = {
@@ -117,11 +116,24 @@ def _run_phases(
     )
 
 
+def _open_runtime(system: System, network: NetworkSetup, task: TrialTask, loading: Loading | None) -> Runtime:
+    """Return the network of a trial, on the clock that its configuration names."""
+    if task.configuration.clock == "virtual":
+        from gradbed.experiments.runtimes.virtual import VirtualRuntime
+
+        return VirtualRuntime(system, network, task)
+    from gradbed.experiments.runtimes.real import RealRuntime
+
+    return RealRuntime(system, network, task, loading=loading)
+
+
 def _failures(
     network: NetworkSetup, task: TrialTask, phases: Sequence[Phase], measured: Sequence[PhaseResult]
 ) -> Iterator[str]:
-    """Of any system: which phase did not come to rest; at which switch, and of which class where, packets are missing
-    or too many."""
+    """Yield failures that any system can have.
+
+    They are phases that did not come to rest, and packets that are missing or too many, by switch or by class.
+    """
     yield from (found.network.unsettled for found in measured if found.network.unsettled)
     for phase, found in zip(phases, measured, strict=True):
         if found.network.unsettled:
@@ -142,7 +154,7 @@ def _failures(
 def _phase_tables(
     network: NetworkSetup, phases: Sequence[Phase], measured: Sequence[PhaseResult]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Of any system: what links carried, packets by class, and what happened when."""
+    """Return the tables of any system: what links carried, packets by class, and what happened when."""
     tables: dict[str, list[dict[str, Any]]] = {"links": [], "packet_classes": [], "timeline": []}
     for phase, found in zip(phases, measured, strict=True):
         rows: Mapping[str, Iterable[Mapping[str, Any]]] = {
@@ -158,7 +170,7 @@ def _phase_tables(
 
 
 def _load(topology: Topology, found: PhaseResult, row: Mapping[str, Any]) -> float | None:
-    """What part of its rate, over all its channels, a direction used until the phase was complete."""
+    """Return the share of its rate, over all its channels, that a direction used until the phase was complete."""
     direction = row["from"], row["to"]
     model = topology.link(*direction).model
     return found.network.link_bytes.load(direction, model.rate_bps and model.rate_bps * model.channels)
@@ -245,7 +257,10 @@ def _started(sampler: Sampler) -> Sampler:
 
 
 def queue_drops(counts: Counts, topology: Topology, faults: Sequence[Fault] = ()) -> str:
-    """Which queue dropped most packets, to end an error with: it may be why an agent waits in vain. "": none did."""
+    """Return which queue dropped most packets, to end an error with; "" if none did.
+
+    It may be why an agent waits in vain.
+    """
     drops = {direction: effect.queue_drops.packets for direction, effect in counts.effects.items()}
     most = max(drops, key=lambda direction: drops[direction], default=None)
     if most is None or not drops[most]:
@@ -265,7 +280,7 @@ def _when(phase: Phase, unsettled: str) -> str:
 def _events(
     runtime: Runtime, phase: Phase, on_progress: OnProgress, note: Callable[[Mapping[str, Any]], None]
 ) -> list[AgentSpec]:
-    """Hand the phase its agents' events until it is complete; the agents that were started because of them."""
+    """Hand the phase its agents' events until it is complete; return the agents that were started because of them."""
     specs: list[AgentSpec] = []
     while not phase.complete:
         event = runtime.event()
@@ -279,16 +294,18 @@ def _events(
     return specs
 
 
-def _both(first: Callable[[Told], None], second: Callable[[Told], None]) -> Callable[[Told], None]:
-    def tell(told: Told) -> None:
-        first(told)
-        second(told)
+def _both(first: Callable[[Argument], None], second: Callable[[Argument], None]) -> Callable[[Argument], None]:
+    """Return a callback that calls both."""
 
-    return tell
+    def call(argument: Argument) -> None:
+        first(argument)
+        second(argument)
+
+    return call
 
 
 def socket_counts(final: Mapping[tuple[int, str], Mapping[str, Any]]) -> tuple[int, int]:
-    """Frames that the agents' sockets dropped, and of how many."""
+    """Return how many frames the agents' sockets dropped, and of how many."""
     interfaces = [each for statistics in final.values() for each in statistics.get("interfaces", {}).values()]
     drops = sum(each["drops"] for each in interfaces)
     return drops, drops + sum(each["received_frames"] for each in interfaces)

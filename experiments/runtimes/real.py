@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gradbed.experiments.setup import NetworkSetup, Served, TrialTask
     from gradbed.switch.insight.coverage import Report as CoverageReport
 
-Told = TypeVar("Told")
+Answer = TypeVar("Answer")
 
 REST_ADDRESS = "127.0.0.1:8080"
 """In the sandbox, whose loopback nobody else uses."""
@@ -69,7 +69,7 @@ _RECORDED: Mapping[Level | None, Literal["points", "values"] | None] = {
 
 
 class RealRuntime(Runtime):
-    """For use in a sandbox.
+    """A network of the kernel with its controller and agents as processes; for use in a sandbox.
 
     The trial's folder holds configurations, logs and the controller's journal. rest_fd: a listening socket that
     serves the REST interface, too: one made outside the sandbox can be reached from there. p4runtime: the
@@ -186,7 +186,7 @@ class RealRuntime(Runtime):
         self.restart_controller()
 
     def targets(self) -> dict[str, dict[str, Any]]:
-        """Where each P4 switch serves P4Runtime, and what it runs: address, device_id, p4info, json."""
+        """Return where each P4 switch serves P4Runtime, and what it runs: address, device_id, p4info, json."""
         found = {}
         for switch in self.topology.switches:
             program = self._setup.switches[switch.name]
@@ -241,7 +241,7 @@ class RealRuntime(Runtime):
         return self._when_connected(switch, lambda: self.client.counters(switch))
 
     def all_counters(self) -> dict[str, dict[str, list[dict[str, int]]]]:
-        """While one switch's are read, another's are on their way: three processes have a part in it."""
+        """Return `counters` of every switch, of which several are asked at once: three processes take part."""
         names = [switch.name for switch in self.topology.switches]
         with ThreadPoolExecutor(ASKED_AT_ONCE) as asking:
             return dict(zip(names, asking.map(self.counters, names), strict=True))
@@ -252,19 +252,22 @@ class RealRuntime(Runtime):
     def registers(self, switch: str, name: str) -> dict[int, int | None]:
         return self._when_connected(switch, lambda: self.client.registers(switch, name))
 
-    def _when_connected(self, switch: str, ask: Callable[[], Told]) -> Told:
-        """What a switch tells. One that was restarted just now serves again, but its controller has yet to notice."""
+    def _when_connected(self, switch: str, ask: Callable[[], Answer]) -> Answer:
+        """Return what a switch answers.
+
+        One that was restarted just now serves again, but its controller has yet to notice: that is waited for.
+        """
         deadline = time.monotonic() + READY_TIMEOUT_S
         while True:
             try:
-                told = ask()
+                answer = ask()
             except UserError:
                 if switch not in self._restarted or time.monotonic() > deadline:
                     raise
                 time.sleep(CONNECTION_POLL_S)
             else:
                 self._restarted.discard(switch)
-                return told
+                return answer
 
     # Agents.
 
@@ -284,7 +287,7 @@ class RealRuntime(Runtime):
                 return event
 
     def _check_processes(self) -> None:
-        """ProcessLost where one has ended: agents would only notice that nothing answers, after a while."""
+        """Raise ProcessLost where one has ended: agents would only notice that nothing answers, after a while."""
         self.backend.check_alive()
         for process in (self._controller, self._standby):
             if process is not None:
@@ -311,7 +314,7 @@ class RealRuntime(Runtime):
         ]
 
     def _take_records(self) -> Mapping[int, int]:
-        """Since the last call, of all switches; when each came up, in microseconds."""
+        """Take in what all switches did since the last call; return when each came up, in microseconds."""
         found = self.backend.records(self.folder / "records")
         for words, devices in found.parts:
             self._watching.see(words, devices)
@@ -321,7 +324,7 @@ class RealRuntime(Runtime):
 
     @property
     def _watching(self) -> PacketWatch:
-        """Made when it is needed: the programs are built as the switches have them."""
+        """The watch, made when it is needed: the programs are built as the switches have them."""
         if self._watch is None:
             built: dict[str, InstrumentedProgram] = {}
             programs = {}
@@ -378,7 +381,7 @@ class RealRuntime(Runtime):
         return self.folder / "controller.json"
 
     def _start_controller(self, argument: str) -> JsonLinesProcess:
-        """Each has a log of its own."""
+        """Start a controller, with a log of its own."""
         self._controllers += 1
         number = f".{self._controllers}" if self._controllers > 1 else ""
         log = self.folder / f"controller{number}.log"
@@ -419,7 +422,7 @@ class RealRuntime(Runtime):
 
 
 def _host_rates_bps(topology: Topology) -> dict[str, tuple[int | None, ...]]:
-    """Of the links of each host, in the order of its ports."""
+    """Return the rates of each host's links, in the order of its ports."""
     found: dict[str, dict[int, int | None]] = {host.name: {} for host in topology.hosts}
     for link in topology.host_links:
         for end in (link.a, link.b):

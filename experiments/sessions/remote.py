@@ -1,12 +1,19 @@
-"""A session in another process, so that this one stays in its own namespaces (real clock)."""
+"""A session in another process, so that this one stays in its own namespaces (real clock).
+
+`python -m gradbed.experiments.sessions.remote SOCKET` is that process. Through the socket, a descriptor, calls of
+NetworkSession come and their results go (multiprocessing.connection).
+"""
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +21,8 @@ from gradbed.common.errors import UserError
 from gradbed.common.json_lines import ended, own_program, process_lost
 from gradbed.common.namespaces import require_root
 from gradbed.common.resources import scratch_folder
-from gradbed.experiments.sessions.session import NetworkSession
+from gradbed.common.sandbox import run_in_sandbox
+from gradbed.experiments.sessions.session import NetworkSession, task_of
 
 STOP_TIMEOUT_S = 20.0
 
@@ -61,9 +69,13 @@ class _RemoteVerb:
 
 @contextmanager
 def open_session(order: Mapping[str, Any]) -> Iterator[NetworkSession]:
-    """Yield a session whose network lives in another process.
+    """Yield a session whose network is in another process.
 
-    order: as of gradbed.experiments.sessions.session.task_of. UserError for what is wrong with it, and without root.
+    Args:
+        order: As of gradbed.experiments.sessions.session.task_of.
+
+    Raises:
+        UserError: Something is wrong with the order, or this is not root.
     """
     require_root("gradbed.up on the real clock")
     ours, theirs = socket.socketpair()
@@ -71,7 +83,7 @@ def open_session(order: Mapping[str, Any]) -> Iterator[NetworkSession]:
         log = folder / "network.log"
         with theirs, log.open("wb") as errors:
             process = subprocess.Popen(
-                own_program("gradbed.experiments.sessions.server", str(theirs.fileno())),
+                own_program("gradbed.experiments.sessions.remote", str(theirs.fileno())),
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
@@ -89,3 +101,38 @@ def open_session(order: Mapping[str, Any]) -> Iterator[NetworkSession]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+# ---- The other process ----
+
+
+def main(descriptor: int) -> int:
+    # Ctrl-C is for the owner of the network, which closes its end of the socket when that is over.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(descriptor)
+    order: Mapping[str, Any] = connection.recv()
+    with scratch_folder() as folder:
+        return run_in_sandbox(lambda: _serve(connection, order, folder), "gradbed.up on the real clock")
+
+
+def _serve(connection: Connection, order: Mapping[str, Any], folder: Path) -> int:
+    from gradbed.experiments.sessions.real import open_session
+
+    try:
+        with open_session(*task_of(order, folder)) as session:
+            connection.send(("done", None))
+            while True:
+                verb, arguments, named = connection.recv()
+                try:
+                    connection.send(("done", attrgetter(verb)(session)(*arguments, **named)))
+                except UserError as error:
+                    connection.send(("refused", str(error)))
+    except EOFError:
+        return 0
+    except UserError as error:
+        connection.send(("refused", str(error)))
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))
