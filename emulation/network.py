@@ -43,7 +43,7 @@ MAX_INTERFACE_NAME = 15
 
 
 class SwitchRunner(Protocol):
-    """Has switches of a network under Mininet; what they and their links can do is a NetworkBackend's."""
+    """Starts and stops switches of a network under Mininet; what they can do is a NetworkBackend's."""
 
     def check(self) -> None:
         """Raise UserError if it cannot work here; called before anything is made."""
@@ -168,7 +168,7 @@ class EmulatedNetwork:
         return pid
 
     def host_interfaces(self, host: str) -> tuple[str, ...]:
-        """Names of the host's interfaces, in the order of its ports."""
+        """Return the names of the host's interfaces, in the order of its ports."""
         ends = [end for link in self.topology.host_links for end in (link.a, link.b) if end.node == host]
         return tuple(interface_name(end) for end in sorted(ends, key=lambda end: end.port))
 
@@ -243,7 +243,7 @@ class EmulatedNetwork:
                 veth.bring_up(interface_name(end), self.host_pid(end.node))
 
     def _neighbours(self, host: Host) -> list[Host]:
-        """Hosts that it reaches directly."""
+        """Return the hosts that it reaches directly."""
         others = (other for other in self.topology.hosts if other != host)
         return [other for other in others if host.on_link and IPv4Address(other.ip) in host.network]
 
@@ -294,7 +294,7 @@ def _require_mininet() -> None:
 
 @contextlib.contextmanager
 def _descriptor_limit(more: int) -> Iterator[None]:
-    """Room for `more` open files than the usual 1024, and not many: mnexec closes every possible one, one by one.
+    """Allow `more` open files than the usual 1024, and not many: mnexec closes every possible one, one by one.
 
     Where the limit is a million, as in many containers, that would cost a second per host.
     """

@@ -179,7 +179,7 @@ def _has_thrift(binary: str) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports of 127.0.0.1 that nobody uses at the moment, all different."""
+    """Return TCP ports of 127.0.0.1 that are free at the moment, all different."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

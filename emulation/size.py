@@ -1,4 +1,4 @@
-"""What an emulated network takes of this machine, by its size, told before anything large is begun."""
+"""What an emulated network needs of this machine, by its size: checked and announced before it is built."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from gradbed.topo.graph import Topology
 BASE_S, HOST_S, SWITCH_S, ROUTE_S = 3.0, 0.06, 0.02, 1e-4
 BASE_BYTES, HOST_BYTES, SWITCH_BYTES, ROUTE_BYTES = 400e6, 3e6, 4e6, 3e3
 
-TOLD_FROM_S = 30.0
+ANNOUNCED_FROM_S = 30.0
 DESCRIPTORS_OF_A_HOST = 4
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """routes: table entries of all switches, one for each host. time_s: until it is up."""
+    """Resources that an emulated network needs."""
 
     hosts: int
     switches: int
     routes: int
+    """Table entries of all switches, one for each host."""
     time_s: float
+    """Time until it is up."""
     memory_bytes: float
 
     def __str__(self) -> str:
@@ -38,11 +40,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Machine:
-    """Resources of this machine. terminals: pseudo-terminals (pty(7)), of which each host's shell takes one."""
+    """Resources of this machine."""
 
     memory_bytes: int
     terminals: int
+    """Pseudo-terminals (pty(7)), of which each host's shell takes one."""
     descriptors: int
+    """Files that a process may open."""
 
     @classmethod
     def here(cls) -> Machine:
@@ -92,7 +96,11 @@ def require_room(topology: Topology, machine: Machine | None = None) -> Estimate
 
 
 def announce(topology: Topology) -> None:
-    """Say what a large network will take. UserError if this machine cannot carry it."""
+    """Print what a large network will take.
+
+    Raises:
+        UserError: This machine cannot carry it.
+    """
     found = require_room(topology)
-    if found.time_s >= TOLD_FROM_S:
+    if found.time_s >= ANNOUNCED_FROM_S:
         print(f"gradbed: {topology.name}: {found}", file=sys.stderr, flush=True)

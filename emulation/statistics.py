@@ -13,25 +13,14 @@ from gradbed.topo.graph import Direction
 
 @dataclass(frozen=True)
 class DirectionStatistics:
-    """What one direction of a link did to packets since the start.
-
-    `packets` and `bytes` reached `to_node`, duplicates included. `queue_drop_bytes` is None where nobody counted
-    them (BMv2). 8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved while packets were
-    waiting for it without a break (at least 10 ms); both are 0 where nobody measures that (BMv2, links without a
-    rate). queued: packets that wait now (None where nobody tells: BMv2). in_flight: being sent or in flight now;
-    entered_bytes: handed to the link so far, with lengths before the switch's egress; channel_bytes: `bytes` by
-    channel, without duplicates, of a link that has several; time_ns: up to which all of this is told, by the clock of
-    the engine that counted it, in which links keep to their rates. None: nobody tells these four (BMv2). Of PFC, by
-    priority: pauses_sent by `to_node`, pauses_received by `from_node`, paused_ns: how long it paused.
-    socket_drops: packets from a host, or from a switch that another program runs, which the packet socket in front of
-    the link had no room for; they never came to the link. from_outside: `from_node` is such a host or switch, whose
-    own counters have what the link's queue drops; a switch of gradbed has its queue in front of them.
-    """
+    """Counters of one direction of a link since the start."""
 
     from_node: str
     to_node: str
     packets: int
+    """Packets that reached `to_node`, duplicates included."""
     bytes: int
+    """Bytes of these packets."""
     queue_drops: int
     queue_drop_bytes: int | None
     losses: int
@@ -39,38 +28,57 @@ class DirectionStatistics:
     duplicates: int
     duplicate_bytes: int
     backlogged_bytes: int = 0
+    """Bytes sent while packets were waiting for the link without a break, for at least 10 ms.
+
+    8e9 * backlogged_bytes / backlogged_ns is the rate in bit/s that the link achieved then. Both are 0 of links
+    without a rate.
+    """
     backlogged_ns: int = 0
+    """Duration of these times."""
     queued: int | None = None
+    """Packets that wait now; None: unknown."""
     in_flight: int = 0
+    """Packets that are being sent or in flight now."""
     entered_bytes: int = 0
+    """Bytes handed to the link so far, with lengths before the switch's egress."""
     channel_bytes: tuple[int, ...] = ()
+    """`bytes` by channel, without duplicates, of a link that has several."""
     time_ns: int | None = field(default=None, compare=False)
+    """Up to when all of this was counted, by the clock of the engine, in which links keep to their rates."""
     pauses_sent: tuple[int, ...] = ()
+    """PFC pauses that `to_node` sent, by priority."""
     pauses_received: tuple[int, ...] = ()
+    """PFC pauses that `from_node` received, by priority."""
     paused_ns: tuple[int, ...] = ()
+    """How long they paused it, by priority."""
     socket_drops: int = 0
+    """Packets from outside that never came to the link: the packet socket in front of it had no room."""
     from_outside: bool = False
+    """Whether `from_node` is a host, or a switch that another program runs.
+
+    Its own counters have what the link's queue drops; a switch of gradbed has its queue in front of them.
+    """
 
     @property
     def offered(self) -> int:
-        """Packets that `from_node` handed to the link, once none is on its way any more."""
+        """Number of packets that `from_node` handed to the link, once none is in flight."""
         return self.packets - self.duplicates + self.losses + self.queue_drops + self.socket_drops
 
 
 @dataclass(frozen=True)
 class DataPlaneStatistics:
-    """How well the process that runs switches and links kept up, since its start.
-
-    late_counts: link events by how late they were worked on: [0] by less than 1 us, [n] by 2^(n-1) to 2^n us.
-    socket_drops of socket_frames frames from hosts were lost for want of buffer. live_packets: in switches and on
-    links now.
-    """
+    """Lateness and losses of the engine of switches and links, since its start."""
 
     late_ns_total: int
+    """Sum of the delays with which link events were handled."""
     late_counts: tuple[int, ...]
+    """Histogram of these delays: [0] counts less than 1 us, [n] 2^(n-1) to 2^n us."""
     socket_frames: int
+    """Frames from hosts."""
     socket_drops: int
+    """Those of them that were lost because a socket's buffer was full."""
     live_packets: int
+    """Packets in switches and on links now."""
 
 
 # ---- By class of packets: [0] those of none (switch/engine/statistics.py) ----
@@ -91,20 +99,25 @@ def less(now: ByClass, before: ByClass) -> ByClass:
 
 @dataclass(frozen=True)
 class DirectionClasses:
-    """One direction of a link. begun: handed to it from outside, by a host or by a switch that another program runs,
-    or transmitted to it by a switch of the engine, whose queue is in front of its egress. dropped: by the queue for
-    what comes from outside, or by what is behind the port at the end."""
+    """Counts by class of one direction of a link."""
 
     begun: ByClass
+    """Handed to it by a host or by a switch that another program runs, or transmitted to it by a switch of the
+    engine, whose queue is in front of its egress."""
     duplicates: ByClass
     losses: ByClass
     dropped: ByClass
+    """Dropped by the queue for what comes from outside, or by what is behind the port at the end."""
     delivered: ByClass
 
     @classmethod
     def of(cls, parts: Sequence[Mapping[str, Any]], *, from_outside: bool) -> DirectionClasses:
-        """parts: rows with the fields of gradbed.switch.engine.statistics.LinkClasses, one behind the other.
-        from_outside: the sender is no switch of the engine."""
+        """Make the counts of a direction of several parts.
+
+        Args:
+            parts: Rows with the fields of gradbed.switch.engine.statistics.LinkClasses, one behind the other.
+            from_outside: Whether the sender is no switch of the engine.
+        """
         first, last = parts[0], parts[-1]
         return cls(
             tuple(first["entered" if from_outside else "started"]),

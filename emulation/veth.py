@@ -143,7 +143,7 @@ def _disable_ipv6(scope: str) -> None:
 
 
 def disable_offloads(interface: str) -> None:
-    """`ethtool -K INTERFACE tso off gso off gro off tx off rx off sg off` without a process. OSError."""
+    """Do what `ethtool -K INTERFACE tso off gso off gro off tx off rx off sg off` does, without a process."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in _OFFLOADS:
             # struct ifreq with ifr_data pointing to struct ethtool_value {cmd, data}

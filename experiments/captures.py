@@ -1,4 +1,4 @@
-"""What is captured while a trial runs: which links and hosts, and where the files are."""
+"""Captures of a trial: which links and hosts, and where the files are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIX = ".pcapng"
 
 
 def capture_words(value: Any) -> Any:
-    """Of a study's file: what is no list yet."""
+    """Split the words of a study file that are no list yet."""
     return tuple(word.strip() for word in value.split(",")) if isinstance(value, str) else value
 
 
@@ -28,7 +28,11 @@ CaptureOrder = Annotated[bool | tuple[str, ...], BeforeValidator(capture_words)]
 
 
 def ordered(order: CaptureOrder, backend: NetworkBackend, main_hosts: Sequence[str]) -> tuple[Selection, ...]:
-    """UserError for what the network does not have."""
+    """Return what an order selects.
+
+    Raises:
+        UserError: The network does not have it.
+    """
     if isinstance(order, bool):
         return select_all(backend.topology, main_hosts if order else ())
     return select_all(backend.topology, order)
@@ -36,7 +40,11 @@ def ordered(order: CaptureOrder, backend: NetworkBackend, main_hosts: Sequence[s
 
 @contextmanager
 def capturing(backend: NetworkBackend, wanted: Sequence[Selection], folder: Path) -> Iterator[None]:
-    """A file for each place, NAME.pcapng in the subfolder pcap. UserError where one could not be written."""
+    """Capture each selection to NAME.pcapng in the subfolder pcap.
+
+    Raises:
+        UserError: A file could not be written.
+    """
     files = [folder / CAPTURES / f"{each.name}{SUFFIX}" for each in wanted]
     if files:
         (folder / CAPTURES).mkdir(exist_ok=True)

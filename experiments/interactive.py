@@ -33,12 +33,13 @@ from gradbed.topo.selectors import Selection, select_all
 
 @dataclass(frozen=True)
 class Keeps:
-    """What stays when the network has gone, in up/STAMP of the output folder: captures of links, hosts or `all`, and
-    what the live view shows, if that is asked for."""
+    """Files that stay when the network has gone, in up/STAMP of the output folder."""
 
     output: Path
     captures: Sequence[str] = ()
+    """Links, hosts or `all`."""
     live: bool = False
+    """Whether there is a live view, and what it shows stays."""
 
 
 def run_interactive(
@@ -117,7 +118,7 @@ def _prompt(
     into: Path,
     observer: LiveObserver | None,
 ) -> int:
-    """wanted: what is captured from the beginning, into this folder."""
+    """Run the prompt; capture what is `wanted` from the beginning, into this folder."""
     from gradbed.emulation.switches.gradbed_switches import P4RUNTIME_SOCKET
     from gradbed.experiments.prompt.prompt import run_prompt
     from gradbed.experiments.runtimes.real import RealRuntime

@@ -19,7 +19,7 @@ from gradbed.switch.insight.recorder import Level, NetworkRecorder
 from gradbed.switch.server.addresses import OutsideAddress
 from gradbed.topo.link import LinkModel
 
-# ---- What a switch process is made of: the JSON file on its command line ----
+# ---- Configuration ----
 
 
 class Part(BaseModel):
@@ -29,7 +29,7 @@ class Part(BaseModel):
 
 
 class SwitchConfig(Part):
-    """A switch; device_id is also its P4Runtime device id. The rest as in Engine.add_switch."""
+    """A switch, with the arguments of Engine.add_switch; device_id is also its P4Runtime device id."""
 
     device_id: int = Field(ge=0, lt=2**64)
     name: str = ""

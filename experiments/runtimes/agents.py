@@ -41,13 +41,13 @@ class AgentSpec:
 
 
 class Hosts(Protocol):
-    """Where agents live; gradbed.emulation.network.EmulatedNetwork."""
+    """Hosts in which agents run (gradbed.emulation.network.EmulatedNetwork)."""
 
     def host_pid(self, host: str) -> int:
-        """A process in the host's namespaces."""
+        """Return a process in the host's namespaces."""
 
     def host_interfaces(self, host: str) -> tuple[str, ...]:
-        """Names, in the order of the host's ports."""
+        """Return names of interfaces, in the order of the host's ports."""
 
 
 class Launcher(Protocol):
@@ -93,10 +93,19 @@ class Agents:
         classes: Sequence[PacketClass] = (),
         rates_bps: Mapping[str, tuple[int | None, ...]] | None = None,
     ) -> None:
-        """hosts: need not be up before the first agent starts. preload: modules that the launcher loads at once.
-        keep_open: descriptors that the agents inherit. compute: what computations take at least. launcher: one that
-        is there (gradbed.hosts.agents.virtual.launcher) instead of a process. classes: by which interfaces count.
-        rates_bps: by host, of its interfaces' links, for NICs."""
+        """Start the launcher.
+
+        Args:
+            folder: Where its log goes.
+            hosts: Hosts of the agents; need not be up before the first agent starts.
+            preload: Modules that the launcher loads at once.
+            keep_open: Descriptors that the agents inherit.
+            silence_timeout_s: Silence of the launcher for so long is an error.
+            compute: Minimum duration of computations.
+            launcher: One that is there (gradbed.hosts.agents.virtual.launcher) instead of a process.
+            classes: Packet classes by which interfaces count.
+            rates_bps: Rates of the links of each host's interfaces, for NICs.
+        """
         self._rates_bps = rates_bps or {}
         self._classes = tuple(each.words for each in classes)
         self._launcher: Launcher = launcher or LauncherProcess(
@@ -127,7 +136,11 @@ class Agents:
         self._launcher.stop(STOP_TIMEOUT_S)
 
     def start(self, specs: Sequence[AgentSpec]) -> None:
-        """Start agents; return when all of them are ready. UserError if one cannot be started."""
+        """Start agents, and return when all of them are ready.
+
+        Raises:
+            UserError: One cannot be started.
+        """
         self.launch(specs)
         missing = {(spec.job, spec.name) for spec in specs}
         while missing:
@@ -152,7 +165,11 @@ class Agents:
             self._started[spec.job, spec.name] = spec
 
     def started(self, job: int, name: str) -> AgentSpec:
-        """As what an agent was started, so that it can be started again. UserError if it never was."""
+        """Return as what an agent was started, so that it can be started again.
+
+        Raises:
+            UserError: It never was.
+        """
         try:
             return self._started[job, name]
         except KeyError:
@@ -179,7 +196,7 @@ class Agents:
         self._launcher.send("resume", job=job, name=name)
 
     def stop(self) -> dict[tuple[int, str], dict[str, Any]]:
-        """End all agents; the final statistics of those that have any, by job number and agent name.
+        """End all agents, and return the final statistics of those that have any, by job number and agent name.
 
         With the key "interfaces": what an agent's interfaces carried, by their names
         (gradbed.hosts.agents.frames.counts); of an agent that was killed, since it was started anew.
@@ -201,7 +218,10 @@ class Agents:
         return final
 
     def event_within(self, timeout_s: float) -> dict[str, Any] | None:
-        """The next event if one comes in that time, else None. Silence over many calls is an error as in one."""
+        """Return the next event if one comes in that time, else None.
+
+        Silence over many calls is an error as in one.
+        """
         if self._kept:
             return self._kept.popleft()
         deadline_s = time.monotonic() + timeout_s
@@ -211,7 +231,11 @@ class Agents:
         return None
 
     def event(self, name: str | None = None) -> dict[str, Any]:
-        """The next event, or the next with this name. An agent's error is raised as UserError."""
+        """Return the next event, or the next with this name.
+
+        Raises:
+            UserError: It is an agent's error.
+        """
         while True:
             if not self._kept:
                 # Calls that are made meanwhile may keep events, which came before this one.
@@ -222,13 +246,13 @@ class Agents:
                 return event
 
     def _await(self, name: str) -> tuple[int, str]:
-        """Job and agent of the next new event with this name; others are kept."""
+        """Return job and agent of the next new event with this name; others are kept."""
         while (event := self._next_event())["event"] != name:
             self._kept.append(event)
         return event["job"], event["name"]
 
     def _next_event(self) -> dict[str, Any]:
-        """The next one that is not just a sign of life."""
+        """Return the next event that is not just a sign of life."""
         while (event := self._heard(self._silence_timeout_s)) is None:
             pass
         return event
@@ -237,13 +261,17 @@ class Agents:
         return time.monotonic() > self._heard_s + self._silence_timeout_s
 
     def _heard(self, timeout_s: float) -> dict[str, Any] | None:
-        """What the launcher says next, as of `_passed_on`."""
+        """Return the launcher's next event, as `_passed_on` does."""
         event = self._launcher.event(timeout_s)
         self._heard_s = time.monotonic()
         return self._passed_on(event)
 
     def _passed_on(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """None for a mere sign of life, and what is kept until the stop. UserError for an agent's error."""
+        """Return an event; None for a mere sign of life, and for what is kept until the stop.
+
+        Raises:
+            UserError: It is an agent's error.
+        """
         if event["event"] == "error":
             raise UserError(f"{event['name']}: {event['message']}")
         if event["event"] == "interfaces":

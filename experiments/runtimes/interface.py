@@ -39,7 +39,8 @@ class Meter(Protocol):
 class Runtime(ABC):
     """A running network: up when the context is entered, gone when it is left.
 
-    Methods raise UserError for what the user can put right.
+    Methods raise UserError for what the user can put right. A method is here if both clocks need it to do more than
+    its `backend` or its `agents` do.
     """
 
     topology: Topology

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def pipelines_of(setup: NetworkSetup, by: SwitchProgramsSection) -> dict[str, Pipeline]:
-    """By the names of programs; compiles them. by: what compiles."""
+    """Compile the programs of a network, and return their pipelines by name. by: what compiles."""
     found = {}
     for program in setup.switches.values():
         if isinstance(program, Program) and program.name not in found:
@@ -38,7 +38,11 @@ def pipelines_of(setup: NetworkSetup, by: SwitchProgramsSection) -> dict[str, Pi
 
 
 def watch_level(setup: NetworkSetup) -> Level | None:
-    """How much is to be recorded for what is asked for; None: nothing is. UserError."""
+    """Return how much is to be recorded for what is asked for; None if nothing is.
+
+    Raises:
+        UserError: Both coverage and a trace are asked for.
+    """
     if setup.coverage and setup.trace is not None:
         raise UserError("--trace: coverage and a trace are two runs")
     if setup.coverage:
@@ -47,10 +51,10 @@ def watch_level(setup: NetworkSetup) -> Level | None:
 
 
 class PacketWatch:
-    """Takes in words of recorders (gradbed.switch.insight.recorder)."""
+    """Coverage or trace of the packets in a network, from words of recorders (gradbed.switch.insight.recorder)."""
 
     def __init__(self, setup: NetworkSetup, programs: Mapping[int, InstrumentedProgram]) -> None:
-        """programs: by device id, as the switches run them."""
+        """Make a watch of programs by device id, as the switches run them."""
         folders = list(
             dict.fromkeys(each.source.parent for each in setup.switches.values() if isinstance(each, Program))
         )
@@ -60,7 +64,7 @@ class PacketWatch:
         self._trace = None if setup.trace is None else NetworkTrace(programs, folders, setup.trace)
 
     def see(self, words: Sequence[int], devices: Mapping[int, int]) -> None:
-        """devices: device ids by the addresses of their states."""
+        """Take in words; `devices` are device ids by the addresses of their states."""
         switches = {address: (device_id, self._programs[device_id]) for address, device_id in devices.items()}
         if self._coverage is not None:
             self._coverage.see(switch_passes(switches, False, words))
@@ -68,16 +72,16 @@ class PacketWatch:
             self._trace.see(switch_passes(switches, True, words))
 
     def see_entries(self, device_id: int, words: Sequence[int]) -> None:
-        """Those that a switch has now."""
+        """Take in the entries that a switch has now."""
         if self._coverage is not None:
             self._coverage.see_entries(device_id, read_entries(self._programs[device_id], words))
 
     def coverage(self) -> list[Report]:
-        """One report for each program."""
+        """Return one report for each program."""
         return [] if self._coverage is None else self._coverage.reports()
 
     def trace(self) -> list[dict[str, Any]]:
-        """As of experiments.runtime.Runtime."""
+        """Return the rows of Runtime.trace."""
         hops = [] if self._trace is None else self._trace.hops()
         return [
             {

@@ -44,10 +44,14 @@ if TYPE_CHECKING:
 
 
 class VirtualRuntime(Runtime):
-    """All in this process. southbound: what the controller writes through; interfaces: of hosts, by their names."""
+    """A simulated network with its controller and agents, all in this process."""
 
     def __init__(self, system: Served, setup: NetworkSetup, task: TrialTask) -> None:
-        """UserError for what needs the kernel."""
+        """Make the network.
+
+        Raises:
+            UserError: Something of it needs the kernel.
+        """
         programs = {name: program for name, program in setup.switches.items() if isinstance(program, Program)}
         REAL_CLOCK.require(len(programs) == len(setup.switches), "Open vSwitch", "--legacy p4 (or --optical p4)")
         self.topology = setup.topology
@@ -96,7 +100,7 @@ class VirtualRuntime(Runtime):
         return southbound, controller
 
     def _open_interfaces(self) -> dict[str, HostInterface]:
-        """By name, as Mininet would call them."""
+        """Return the hosts' interfaces by name, as Mininet would call them."""
         found = {}
         for link in self.topology.host_links:
             host, switch = (link.a, link.b) if self.topology.is_host(link.a.node) else (link.b, link.a)
@@ -122,7 +126,7 @@ class VirtualRuntime(Runtime):
         return self
 
     def _see(self) -> None:
-        """Take in what packets did."""
+        """Take in what packets did since the last call."""
         assert self._watch is not None
         devices = {device.state.pointer: device_id for device_id, device in self._running().items()}
         self._watch.see(as_words(self._recorder.take()), devices)
@@ -135,7 +139,7 @@ class VirtualRuntime(Runtime):
             self._watch.see_entries(device_id, as_words(words))
 
     def _running(self) -> dict[int, EngineDevice]:
-        """Switches that have a program."""
+        """Return the switches that have a program, by device id."""
         return {
             device_id: device for device_id, device in self._switches.devices.items() if device.program is not None
         }
@@ -221,7 +225,7 @@ class VirtualRuntime(Runtime):
         self.clock.look_on(None if hook is None else lambda: 1000 * hook())
 
     def _later(self, trips: int, action: Callable[[], None]) -> None:
-        """After so many trips between controller and switch."""
+        """Call `action` after so many trips between controller and switch."""
         self.clock.at(self.clock.now_ns + trips * self._control_ns, action)
 
     def _take_message(self, message: Message) -> None:
@@ -234,7 +238,7 @@ class VirtualRuntime(Runtime):
         self._later(2, lambda: self._controller.link_changed(a, b, up))
 
     def _restart_controller(self) -> None:
-        """Its memory is gone; what is on its way between it and switches is not."""
+        """Replace the controller: its memory is gone, what is in flight between it and switches is not."""
         if self._journal is None:
             raise RuntimeError("a controller without a journal cannot be restarted")
         self.southbound, self._controller = self._make_controller(takes_over=True)
@@ -250,7 +254,7 @@ class VirtualRuntime(Runtime):
 
 
 class VirtualMonitor:
-    """gradbed.experiments.runtimes.interface.Meter: nothing has to keep up with anything."""
+    """The monitor of simulated time (interface.Meter), in which nothing has to keep up with a clock."""
 
     def __enter__(self) -> VirtualMonitor:
         return self
@@ -265,13 +269,13 @@ class VirtualMonitor:
 
 
 class _Hosts:
-    """gradbed.experiments.runtimes.agents.Hosts."""
+    """Hosts of a simulated network (gradbed.experiments.runtimes.agents.Hosts)."""
 
     def __init__(self, runtime: VirtualRuntime) -> None:
         self._topology = runtime.topology
 
     def host_pid(self, host: str) -> int:
-        """There is no such process."""
+        """Return 0: there is no such process."""
         return 0
 
     def host_interfaces(self, host: str) -> tuple[str, ...]:

@@ -208,7 +208,7 @@ class NetworkSession(ABC):
         pipelines: Mapping[str, Pipeline],
         plan: Plan,
     ) -> None:
-        """plan: what switches hold now. pipelines: by the names of programs."""
+        """Make a session with switches that hold `plan` now; pipelines are by the names of programs."""
         self._topology = topology
         self.backend = backend
         """Its switches and links."""

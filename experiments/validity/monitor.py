@@ -38,14 +38,12 @@ LEAST_BACKLOG_NS = 200_000_000
 
 @dataclass(frozen=True)
 class MonitorReading:
-    """What links and switches counted up to one moment; data_plane is None where nobody counts.
-
-    rates_bps: of links, from that moment on; those of the topology where it has none.
-    """
+    """Counters of links and switches at one moment."""
 
     links: Sequence[DirectionStatistics] = ()
     data_plane: DataPlaneStatistics | None = None
     rates_bps: Mapping[frozenset[str], int | None] = field(default_factory=dict)
+    """Rates of links from that moment on; where it has none, the topology's are valid."""
 
     @classmethod
     def read(cls, backend: NetworkBackend) -> MonitorReading:
@@ -53,9 +51,9 @@ class MonitorReading:
 
 
 class RealtimeMonitor:
-    """A context manager around the phase to be judged; then `measures` tells.
+    """Monitor whether the machine keeps up with the clock: a context manager around the phase to be judged.
 
-    read_network is called at both ends, in the thread that enters and leaves; a thread of the meter's own samples
+    read_network is called at both ends, in the thread that enters and leaves; a thread of the monitor's own samples
     /proc in between.
     """
 
@@ -79,7 +77,7 @@ class RealtimeMonitor:
             self._stop_sampling()
 
     def begin(self) -> None:
-        """The phase to be judged begins now."""
+        """Begin to measure."""
         self._before = self._read_network()
         self._machine_before = machine_times()
         self._started_s = time.monotonic()
@@ -87,11 +85,11 @@ class RealtimeMonitor:
         self._sampler.start()
 
     def rates_changed(self) -> None:
-        """Links have other rates from now on."""
+        """Take a reading: links have other rates from now on."""
         self._between.append(self._read_network())
 
     def end(self) -> None:
-        """It has ended."""
+        """End measuring."""
         self._stop_sampling()
         self._take_sample()
         self._duration_s = time.monotonic() - self._started_s
@@ -103,11 +101,11 @@ class RealtimeMonitor:
         self._sampler.join()
 
     def report(self, socket_drops: int = 0, socket_packets: int = 0) -> ValidityReport:
-        """The verdict on what was measured; the arguments as for `measures`."""
+        """Return the verdict on what was measured; the arguments are those of `measures`."""
         return judge(self.measures(socket_drops, socket_packets))
 
     def measures(self, socket_drops: int = 0, socket_packets: int = 0) -> ValidityMeasures:
-        """What was measured. The arguments are the agents' own counts of their sockets, to be added."""
+        """Return what was measured. The arguments are the agents' own counts of their sockets, to be added."""
         return measures(
             duration_s=self._duration_s,
             machine=self._machine,
@@ -121,7 +119,7 @@ class RealtimeMonitor:
         )
 
     def achieved_rates(self) -> Mapping[tuple[str, str], float]:
-        """The share of its rate that a direction of a link achieved while it was backlogged, for those that were."""
+        """Return the share of its rate that a direction of a link achieved while it was backlogged, if it was."""
         return achieved_rates(self._topology, [self._before, *self._between, self._after])
 
     def _sample_until_stopped(self) -> None:
@@ -197,15 +195,17 @@ def achieved_rates(topology: Topology, moments: Sequence[MonitorReading]) -> dic
 
 @dataclass(frozen=True)
 class Lateness:
-    """Of the link model's timers, in microseconds. p99 and max: upper ends of the histogram's intervals."""
+    """Lateness of the link model's timers."""
 
     mean_us: float
     p99_us: float
+    """Upper end of the histogram's interval that has it."""
     max_us: float
+    """As of p99_us."""
 
 
 def _lateness(before: DataPlaneStatistics | None, after: DataPlaneStatistics | None) -> Lateness | None:
-    """None without statistics or events."""
+    """Return the lateness between two readings; None without statistics or events."""
     if after is None:
         return None
     counts, total_ns = list(after.late_counts), after.late_ns_total
@@ -236,7 +236,7 @@ def _largest_share(threads: Sequence[tuple[ThreadTimes, ThreadTimes]], name: str
 def _others(
     machine: MachineTimes, threads: Sequence[tuple[ThreadTimes, ThreadTimes]], duration_s: float
 ) -> float | None:
-    """What other programs used, as a share of all processors: all that was used less what the run's threads used."""
+    """Return the share of all processors that other programs used: all use less that of the run's threads."""
     if not machine.total or not threads:
         return None
     processors = machine.total / (TICKS_PER_S * duration_s)
@@ -250,7 +250,7 @@ def _packet_time_us(topology: Topology) -> float | None:
 
 
 def _sockets(before: DataPlaneStatistics | None, after: DataPlaneStatistics | None) -> tuple[int, int]:
-    """(dropped, offered) at the switches' packet sockets."""
+    """Return how many frames the switches' packet sockets dropped, and of how many."""
     if after is None:
         return 0, 0
     if before is None:

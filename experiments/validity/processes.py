@@ -68,7 +68,7 @@ class ThreadTimes:
 
 
 def thread_times(proc: Path = PROC) -> dict[tuple[int, int], ThreadTimes]:
-    """All threads of processes that have a role, by (pid, tid). Empty where the kernel does not count."""
+    """Return all threads of processes that have a role, by (pid, tid); none where the kernel does not count."""
     found = {}
     for process, role in run_processes(proc):
         for task in folders_of_threads(process):
@@ -85,7 +85,7 @@ def thread_times(proc: Path = PROC) -> dict[tuple[int, int], ThreadTimes]:
 
 
 def run_processes(proc: Path = PROC) -> Iterator[tuple[str, str]]:
-    """The folders of all processes that have a role, each with its role; this process is the "runner"."""
+    """Yield the folders of all processes that have a role, each with its role; this process is the "runner"."""
     for pid in filter(str.isdecimal, _listed(str(proc))):
         process = f"{proc}/{pid}"
         try:
@@ -127,7 +127,7 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-# ---- Who goes before whom ----
+# ---- Priorities ----
 
 
 NICENESS = -15
@@ -141,7 +141,7 @@ REAL_TIME_PRIORITY = 1
 
 
 def raise_priorities(proc: Path = PROC) -> None:
-    """For all processes that the run has now, and what they start; without effect where that is forbidden.
+    """Raise the priorities of all processes of the run, and of what they start; no effect where that is forbidden.
 
     The thread that moves packets stands for hardware: hosts do not keep a real switch waiting. So it is scheduled in
     real time (SCHED_RR); the kernel leaves a twentieth of the time to others (sched_rt_runtime_us).
@@ -160,15 +160,17 @@ def raise_priorities(proc: Path = PROC) -> None:
 
 
 def go_last() -> None:
-    """This process gets what time no other takes, until `catch_up`. It must not be the first of a process group: it
-    gets a session of its own."""
+    """Give this process the time that no other takes, until `catch_up`.
+
+    It must not be the first of a process group: it gets a session of its own.
+    """
     os.setsid()
     os.setpriority(os.PRIO_PROCESS, 0, LAST)
     _set_session(f"{PROC}/self", LAST)
 
 
 def catch_up(pid: int) -> None:
-    """A process that went last gets as much as this one."""
+    """Give a process that went last as much time as this one."""
     niceness = os.getpriority(os.PRIO_PROCESS, 0)
     os.setpriority(os.PRIO_PROCESS, pid, niceness)
     _set_session(f"{PROC}/{pid}", niceness)

@@ -20,7 +20,7 @@ GRAVITY: Sequence[VerdictWord] = ("simulated", "valid", "unknown", "degraded", "
 
 @dataclass(frozen=True)
 class ValidityMeasures:
-    """What tells whether the machine kept up; None: not measured.
+    """Measures of whether the machine kept up; None: not measured.
 
     BMv2 keeps no timers, for example, and a link may never have been backlogged for long.
     """
@@ -116,7 +116,7 @@ class Limit:
 
 
 def _in_packets(name: str) -> Callable[[ValidityMeasures], float | None]:
-    """A time in microseconds, in packet times."""
+    """Return a time in microseconds as packet times."""
 
     def value(measures: ValidityMeasures) -> float | None:
         time_us: float | None = getattr(measures, name)

@@ -29,7 +29,7 @@ MOST_PARTITIONS = 64
 
 
 def logical_processes(config: NetworkConfig, count: int) -> dict[int, int]:
-    """0 to count - 1 by device id.
+    """Return the logical process of each switch, 0 to count - 1 by device id.
 
     Switches equally far from hosts are shared out alike, as bursts of many hosts are in one tier of a network
     at a time. Of each tier stretches of device ids, with about as many ports each: neighbours are numbered one after
@@ -62,7 +62,7 @@ _MAX_EVENTS = 10_000_000
 
 
 class Message(NamedTuple):
-    """What a switch sends its controller, as on P4Runtime's stream (p4.v1.StreamMessageResponse)."""
+    """A message of a switch to its controller, as on P4Runtime's stream (p4.v1.StreamMessageResponse)."""
 
     time_ns: int
     device_id: int
@@ -92,13 +92,16 @@ class SimulatedNetwork(EngineNetwork):
     """
 
     def __init__(self, config: NetworkConfig, build: Build = build_program, threads: int = 1) -> None:
-        """Every interface of the configuration becomes a port in memory, with its link in both directions.
+        """Make the network; every interface of the configuration becomes a port in memory, with its link both ways.
 
-        threads: how many work on it at most, while there is much to do in the network and nothing for hosts and
-        controllers; what happens does not depend on it.
+        Args:
+            config: Its parts.
+            build: Makes programs of BMv2 JSON, such as gradbed.switch.insight.recorder.build_instrumented.
+            threads: How many work on it at most, while there is much to do in the network and nothing for hosts and
+                controllers. What happens does not depend on it.
 
-        build: makes programs of BMv2 JSON, such as gradbed.switch.insight.recorder.build_instrumented. Raises
-        UserError for what cannot be built, such as switches that other programs run.
+        Raises:
+            UserError: Something cannot be built, such as a switch that another program runs.
         """
         if not 1 <= threads <= MOST_PARTITIONS:
             raise UserError(f"a network is simulated on 1 to {MOST_PARTITIONS} threads, not {threads}")
@@ -136,8 +139,10 @@ class SimulatedNetwork(EngineNetwork):
         self._target(device_id).restart()
 
     def expect_no_messages(self) -> None:
-        """From now on switches tell their controllers nothing, as the caller knows: only then do several threads work
-        where somebody listens to them. UserError of run_until if one does after all meanwhile."""
+        """Let several threads work although there is a controller, to which switches will send nothing.
+
+        run_until raises UserError if one does after all.
+        """
         self.engine.call("expect_no_host_events")
 
     # ---- Hosts ----
@@ -204,7 +209,7 @@ class SimulatedNetwork(EngineNetwork):
         self._target(device_id).set_pipeline(config)
 
     def cookie(self, device_id: int) -> int | None:
-        """Of the config that the switch runs; None before the first."""
+        """Return the cookie of the config that the switch runs; None before the first."""
         return self._target(device_id).cookie
 
     def write(self, device_id: int, updates: Iterable[Any]) -> None:
