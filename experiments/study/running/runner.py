@@ -15,7 +15,7 @@ from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.definition import Study, TrialSpec
 from gradbed.experiments.study.running.concurrent_trials import ConcurrentExecutor
 from gradbed.experiments.study.running.digest import digest, identity, source_digest
-from gradbed.experiments.study.running.executors import Executor, RunOptions, open_executor
+from gradbed.experiments.study.running.executors import RunOptions, open_executor
 from gradbed.experiments.study.running.worker import BrokenTrial
 from gradbed.experiments.tables.files import write_tables
 
@@ -82,7 +82,32 @@ def run_trials(
     interrupted = False
     try:
         with open_executor(tasks, options) as executor:
-            _run(executor, tasks, files, labels, broken, planned, on_tables)
+            started_s = written_s = time.monotonic()
+            writing_s = 0.0
+            outcomes = executor.results(lambda task: report(f"{labels[task.digest]} ..."))
+            for ended, (task, outcome) in enumerate(outcomes, 1):
+                if isinstance(outcome, BrokenTrial):
+                    broken[task.digest] = outcome.reason
+                    kind = ProcessLost if outcome.is_lost else UserError
+                    files.log(task.digest, outcome.details)
+                    words = f"BROKEN: {outcome.reason}"
+                else:
+                    files.write(outcome)
+                    words = _outcome_words(outcome)
+                if broken and len(planned) == 1:
+                    raise kind(broken[task.digest])
+                # When the first of two such trials ends, the other is not far from its end.
+                together = isinstance(executor, ConcurrentExecutor)
+                left_s = 0.0 if together else (time.monotonic() - started_s) / ended * (len(tasks) - ended)
+                report(f"[{ended}/{len(tasks)}] {labels[task.digest]}: {words}{_left(left_s)}")
+                # Tables are for those who watch: trials are stored already. All rows are written again each time.
+                if (now_s := time.monotonic()) - written_s >= writing_s / MOST_OF_THE_TIME:
+                    write_trial_tables(files, planned)
+                    on_tables(files.path)
+                    written_s = time.monotonic()
+                    writing_s = written_s - now_s
+                if len(broken) == ended >= SAME_TROUBLES and len(set(broken.values())) == 1:
+                    raise kind(f"{labels[task.digest]}: {broken[task.digest]}")
     except KeyboardInterrupt:
         interrupted = True
         if options.observer is not None:
@@ -94,43 +119,6 @@ def run_trials(
     return StudyRun(
         folder.path, files, tuple(done), len(planned), {labels[d]: why for d, why in broken.items()}, interrupted
     )
-
-
-def _run(
-    executor: Executor,
-    tasks: Sequence[TrialTask],
-    files: RunFiles,
-    labels: dict[str, str],
-    broken: dict[str, str],
-    planned: Sequence[TrialSpec],
-    on_tables: Callable[[Path], None],
-) -> None:
-    started_s = written_s = time.monotonic()
-    writing_s = 0.0
-    outcomes = executor.results(lambda task: report(f"{labels[task.digest]} ..."))
-    for ended, (task, outcome) in enumerate(outcomes, 1):
-        if isinstance(outcome, BrokenTrial):
-            broken[task.digest] = outcome.reason
-            kind = ProcessLost if outcome.is_lost else UserError
-            files.log(task.digest, outcome.details)
-            words = f"BROKEN: {outcome.reason}"
-        else:
-            files.write(outcome)
-            words = _outcome_words(outcome)
-        if broken and len(planned) == 1:
-            raise kind(broken[task.digest])
-        # When the first of two such trials ends, the other is not far from its end.
-        together = isinstance(executor, ConcurrentExecutor)
-        left_s = 0.0 if together else (time.monotonic() - started_s) / ended * (len(tasks) - ended)
-        report(f"[{ended}/{len(tasks)}] {labels[task.digest]}: {words}{_left(left_s)}")
-        # Tables are for those who watch: trials are stored already. All rows are written again each time.
-        if (now_s := time.monotonic()) - written_s >= writing_s / MOST_OF_THE_TIME:
-            write_trial_tables(files, planned)
-            on_tables(files.path)
-            written_s = time.monotonic()
-            writing_s = written_s - now_s
-        if len(broken) == ended >= SAME_TROUBLES and len(set(broken.values())) == 1:
-            raise kind(f"{labels[task.digest]}: {broken[task.digest]}")
 
 
 def _left(seconds: float) -> str:

@@ -150,8 +150,21 @@ def run_task(task: TrialTask, bars: bool = False, observer: TrialObserver = NO_O
         observer: Receives callbacks while the trial runs.
     """
     try:
+        system = find_system(task.system)
+        task = replace(task, configuration=task.configuration.canonical())
+        _check_threads(system, task)
+        task.folder.mkdir(parents=True, exist_ok=True)
+        started_s = time.time()
         with time_limit(task.limit_s), progress_bars() if bars else contextlib.nullcontext(_ignore) as on_progress:
-            return record_of(task, on_progress, observer)
+            result = run_trial(system, task, on_progress, observer)
+        return TrialRecord(
+            digest=task.digest,
+            seed=task.seed,
+            values=_values(system, task, result, time.time() - started_s),
+            tables={name: [dict(row) for row in rows] for name, rows in result.tables.items()},
+            decisions=json.loads(json.dumps(result.decisions, sort_keys=True)),
+            failures=list(result.failures),
+        )
     except UserError as error:
         return BrokenTrial(str(error), str(error))
     except ProcessLost as error:
@@ -168,32 +181,13 @@ def run_task_as_json(task: TrialTask) -> dict[str, Any]:
 def _ignore(bars: Sequence[Progress]) -> None: ...
 
 
-def record_of(
-    task: TrialTask, on_progress: OnProgress = _ignore, observer: TrialObserver = NO_OBSERVER
-) -> TrialRecord:
-    """Run a trial and return what is to be stored of it.
-
-    Raises:
-        UserError: Something is wrong that the user can put right.
-    """
-    system = find_system(task.system)
-    task = replace(task, configuration=task.configuration.canonical())
+def _check_threads(system: System, task: TrialTask) -> None:
+    """Raise UserError where a trial cannot be simulated on several threads."""
     if task.threads > 1:
         VIRTUAL_CLOCK.require(task.configuration.clock == "virtual", "--threads")
         if not system.switches.quiet:
             why = f"a switch of {system.name} may tell its controller something at any time"
             raise UserError(f"--threads: {why}: leave it out")
-    task.folder.mkdir(parents=True, exist_ok=True)
-    started_s = time.time()
-    result = run_trial(system, task, on_progress, observer)
-    return TrialRecord(
-        digest=task.digest,
-        seed=task.seed,
-        values=_values(system, task, result, time.time() - started_s),
-        tables={name: [dict(row) for row in rows] for name, rows in result.tables.items()},
-        decisions=json.loads(json.dumps(result.decisions, sort_keys=True)),
-        failures=list(result.failures),
-    )
 
 
 def _values(system: System, task: TrialTask, result: TrialResult, seconds: float) -> dict[str, object]:

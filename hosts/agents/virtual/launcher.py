@@ -129,7 +129,7 @@ class VirtualLauncher:
             classes,
         )
         self._agents[job, name] = _SimulatedAgent(context, stop_rank)
-        self._clock.at(self._clock.now_ns, lambda: context.start(lambda: self._live(context, main, checked)))
+        self._clock.at(self._clock.now_ns, partial(context.start, partial(self._live, context, main, checked)))
 
     def _live(self, context: VirtualContext, main: Callable[..., Any], config: BaseModel) -> None:
         """The life of an agent, in its greenlet."""

@@ -13,7 +13,7 @@ from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.scale import Scale
 from gradbed.experiments.setup import TrialTask
 from gradbed.experiments.study.running.executors import run_single_trial
-from gradbed.experiments.study.running.worker import record_of
+from gradbed.experiments.study.running.worker import BrokenTrial, run_task
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.systems.training.configuration import TrainingConfiguration
 from gradbed.hosts.collectives.schedule import Operation
@@ -129,9 +129,10 @@ def test_many_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_can_do_with_one_thread_alone(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"--threads needs the virtual clock: use --clock virtual"):
-        real = TrainingConfiguration(clock="real")
-        record_of(TrialTask(real, 1, Scale(), tmp_path, threads=2, system="training"))
+    real = TrainingConfiguration(clock="real")
+    refused = run_task(TrialTask(real, 1, Scale(), tmp_path, threads=2, system="training"))
+    assert isinstance(refused, BrokenTrial)
+    assert refused.reason.startswith("--threads needs the virtual clock: use --clock virtual")
     ndn = find_system("ndn").configuration.model_validate({"clock": "virtual"}).canonical()
     with pytest.raises(UserError, match=r"--threads: a switch of ndn may tell its controller something"):
         run_single_trial("ndn", ndn, Scale(), threads=2)
