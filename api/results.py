@@ -115,7 +115,7 @@ class Results:
 
     @property
     def ok(self) -> bool:
-        """True if there are no failures."""
+        """The run has no failures."""
         return not self.failures
 
     def plot(self, x: str, y: str, series: str | None = None, *, name: str | None = None, **fields: Any) -> Figure:

@@ -131,7 +131,7 @@ class CHeaders:
 
     @cached_property
     def _expressions(self) -> dict[str, str]:
-        """Of constants."""
+        """Expressions of constants by name."""
         found = dict(_DEFINE.findall(self._source))
         for body in _ENUM.findall(self._text):
             last = "-1"

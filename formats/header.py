@@ -27,7 +27,7 @@ class Field:
 
     @property
     def is_integer(self) -> bool:
-        """True if the field is as wide as an integer type of NumPy."""
+        """The field is as wide as an integer type of NumPy."""
         return self.bits in (8, 16, 32, 64)
 
 

@@ -78,7 +78,7 @@ class Element:
 
     @property
     def is_nothing(self) -> bool:
-        """True if the value is empty (YAML null)."""
+        """The value is empty (YAML null)."""
         return isinstance(self._node, yaml.ScalarNode) and self._node.tag == _NULL_TAG
 
     def text(self) -> str:

@@ -254,7 +254,7 @@ class SwitchPlan(Value):
 
     @property
     def more_than_entries(self) -> bool:
-        """True if the plan has registers, default actions, clone sessions or meters, which only P4 switches hold."""
+        """The plan has registers, default actions, clone sessions or meters, which only P4 switches hold."""
         return bool(self.registers or self.defaults or self.clones or self.meters)
 
     @classmethod

@@ -200,7 +200,7 @@ class ProgramSchema:
 
     @property
     def routes_ipv4(self) -> bool:
-        """True if the program has a table for the routes of controller/planning/routing.py."""
+        """The program has a table for the routes of controller/planning/routing.py."""
         return any(table.name.split(".")[-1] == "ipv4_routes" for table in self.tables)
 
     def normalised(self, plan: SwitchPlan) -> SwitchPlan:

@@ -75,7 +75,7 @@ class Delivery(BaseModel):
 
 
 class ShuffleJob(BaseModel):
-    """All decisions of a shuffle."""
+    """A shuffle with all decisions made."""
 
     model_config = ConfigDict(frozen=True)
 

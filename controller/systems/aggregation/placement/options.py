@@ -84,7 +84,7 @@ class PlannerOptions(BaseModel):
 
     @property
     def solves(self) -> bool:
-        """True if the placement solves the linear program, for which links need rates."""
+        """The placement solves the linear program, for which links need rates."""
         return self.placement not in (None, *OWN_PLANNERS)
 
     def planner(self) -> AggregationPlanner | None:

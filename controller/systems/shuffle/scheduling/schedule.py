@@ -71,7 +71,7 @@ class Scheduler(Protocol):
 
     @property
     def needs_master(self) -> bool:
-        """True if instances must have a master, a host that is no worker and stores every sample."""
+        """Instances must have a master, a host that is no worker and stores every sample."""
         ...
 
     def schedule(self, instance: ShuffleInstance, trees: Trees, seed: int) -> Schedule:

@@ -161,7 +161,7 @@ class Trees:
 
     @cached_property
     def are_shortest(self) -> bool:
-        """True if no other tree is shorter between any hosts, since one tree is breadth-first for every sender.
+        """The trees are shortest between all hosts, since one of them is breadth-first for every sender.
 
         A walk around any tree passes its links twice, and is at least as long as the distances between the hosts that
         it passes, one after the other. On a tree with these distances such a walk passes each link of the hosts' part

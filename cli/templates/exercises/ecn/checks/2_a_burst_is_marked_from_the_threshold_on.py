@@ -10,7 +10,7 @@ DSCP = 0x2E
 
 
 def ecn_of(bench: Bench, ecn: int) -> list[int]:
-    """Of a burst's packets, in the order in which they leave."""
+    """Return the ECN field of a burst's packets, in the order in which they leave."""
     packet = ipv4("10.0.0.2", "10.0.1.2", (7000, 7011), bytes(200), protocol=TCP, dscp_ecn=DSCP << 2 | ecn)
     outputs = bench.send_together([(1 + n % 3, routed(packet)) for n in range(BURST)], 1_000_000)
     frames = [frame for port, frame in outputs if port == 4]
