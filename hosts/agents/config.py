@@ -50,17 +50,15 @@ Address = TypeVar("Address", bound="AgentAddress")
 
 
 class AgentAddress(AgentConfig):
-    """The address of an agent.
-
-    gateway_mac: of the edge switch, to which all its frames go; on_link: frames to other agents go by their own MAC
-    addresses instead.
-    """
+    """The address of an agent."""
 
     name: str
     ip: Ip
     mac: Mac
     gateway_mac: Mac
+    """MAC address of the edge switch, to which all its frames go."""
     on_link: bool = False
+    """Whether frames to other agents go by their own MAC addresses instead."""
 
     @classmethod
     def of(cls: type[Address], host: Host, **more: Any) -> Address:
@@ -73,9 +71,10 @@ class AgentAddress(AgentConfig):
 
 
 class WorkerAddress(AgentAddress):
-    """index: the worker's place among the workers of its job."""
+    """The address of a worker."""
 
     index: int = Field(ge=0)
+    """Place of the worker among the workers of its job."""
 
 
 def worker_addresses(topology: Topology, hosts: Sequence[str]) -> tuple[WorkerAddress, ...]:

@@ -110,7 +110,7 @@ class QueuePairCounts(NamedTuple):
 
     carried: Callable[[], Mapping[str, Any]]
     classes: int
-    """By which the context counts; 0: none."""
+    """Number of classes by which the context counts; 0: none."""
 
     def as_json(self) -> dict[str, Any]:
         carried = self.carried()

@@ -37,40 +37,43 @@ Word = tuple[int, int, int]
 
 
 class StreamOptions(BaseModel):
-    """Options of one end of a stream of fragments.
-
-    Offsets are in bytes from the frame's beginning.
-
-    window: fragments under way at most; of a sink at least as many, of a server twice as many, since one source may
-    be a window ahead of another. payload_bytes: of a fragment, a multiple of 4. reply_payload: whether replies have
-    as long a payload. everybody: the bits of all who have to reply, or to send. templates: headers of what it sends,
-    as hexadecimal digits; fragment n has the n-th, modulo their number. number_offset: of the fragment's number, 32
-    bits. bits_offset: of who a packet is of, 64 bits. magnitude_offset: of the largest absolute value in a payload of
-    int32, 32 bits. flags_offset, again: the flags, of 8 bits, of what is sent again; came_again: those of an arrival
-    that was. direct: a header for what was sent again direct_after times, past all switches; empty: none. arrivals:
-    what frames for this end have in common. timeout_us: before a fragment is sent again; from the fifth time on twice
-    as long each time, up to 1,024 times as long. give_up_after: so many times; then the stream fails.
-    """
+    """Options of one end of a stream of fragments. Offsets are in bytes from the frame's beginning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Literal["source", "sink", "server"]
     window: int = Field(ge=1, le=65_536)
+    """Largest number of fragments under way; a sink takes at least as many, and a server twice as many, since one
+    source may be a window ahead of another."""
     payload_bytes: int = Field(ge=4, multiple_of=4)
+    """Payload of a fragment, a multiple of 4."""
     reply_payload: bool
+    """Whether replies have as long a payload."""
     everybody: int = Field(ge=1, lt=1 << 64)
+    """Bits of all ends that have to reply, or to send."""
     templates: tuple[str, ...] = Field(min_length=1, max_length=64)
+    """Headers of what it sends, as hexadecimal digits; fragment n has the n-th, modulo their number."""
     number_offset: int = Field(ge=0)
+    """Offset of the fragment's number, 32 bits."""
     bits_offset: int = Field(ge=0)
+    """Offset of the bits of the ends that a packet is of, 64 bits."""
     magnitude_offset: int | None = Field(default=None, ge=0)
+    """Offset of the largest absolute value in a payload of int32, 32 bits."""
     flags_offset: int = Field(ge=0)
+    """Offset of the flags, 8 bits."""
     again: int = Field(ge=0, lt=256)
+    """Flags of what is sent again."""
     came_again: int = Field(ge=0, lt=256)
+    """Flags of an arrival that was sent again."""
     direct: str = ""
+    """Header, past all switches, for what was sent again direct_after times; empty: none."""
     direct_after: int = Field(default=3, ge=1)
     arrivals: tuple[Word, ...]
+    """Words that frames for this end have in common."""
     timeout_us: int = Field(default=1000, ge=1, le=3_600_000_000)
+    """Time before a fragment is sent again; from the fifth time on it doubles, up to 1,024 times as long."""
     give_up_after: int = Field(default=30, ge=1)
+    """Number of timeouts of a fragment after which the stream fails."""
 
     @model_validator(mode="after")
     def _alike(self) -> StreamOptions:
@@ -80,14 +83,17 @@ class StreamOptions(BaseModel):
 
 
 class FragmentStreamStatistics(BaseModel):
-    """sent_fragments: retransmissions among them. parts: of a server, what it added up. duplicates: came again."""
+    """Counts of one end of a stream of fragments."""
 
     sent_fragments: int
+    """Sent fragments, retransmissions among them."""
     retransmissions: int
     timeouts: int
     received_fragments: int
     duplicates: int
+    """Fragments that came again."""
     parts: int
+    """Contributions that a server added up."""
 
 
 # ---- Collectives ----
@@ -105,44 +111,48 @@ Lists = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 @dataclass(frozen=True, eq=False)
 class NicSchedule:
-    """The part of a collective's schedule that ranks share that do the same. Do not modify.
-
-    kinds (steps,). waits (steps,): for how many others each waits. dependents: which wait for each. peer (steps,):
-    the other rank, as a place among the peers. turn (steps,): of a send, which of those to its peer it is. receives:
-    for each peer the receives from it, in order.
-    """
+    """The part of a collective's schedule that ranks share that do the same. Do not modify."""
 
     kinds: NDArray[np.uint8]
+    """Kind of each step (steps,)."""
     waits: NDArray[np.uint32]
+    """Number of other steps that each waits for (steps,)."""
     dependents: Lists
+    """Steps that wait for each step."""
     peer: NDArray[np.uint32]
+    """The other rank of each step, as a place among the peers (steps,)."""
     turn: NDArray[np.uint32]
+    """For a send, which of those to its peer it is (steps,)."""
     receives: Lists
+    """For each peer the receives from it, in order."""
 
 
 @dataclass(frozen=True, eq=False)
 class NicCollective:
-    """The part of one rank in a collective.
-
-    pairs (peers,): its queue pairs to them. size_bytes (steps,): of each step. buffer: of int32, with the rank's
-    input in its place; None: only lengths travel. offset_bytes (steps,): where in the buffer a step's bytes are;
-    source_bytes (steps,): where a copy takes them from. Both may be left out without a buffer.
-    """
+    """The part of one rank in a collective."""
 
     schedule: NicSchedule
     pairs: NDArray[np.uint32]
+    """Numbers of the queue pairs to the peers (peers,)."""
     size_bytes: NDArray[np.uint64]
+    """Size of each step (steps,)."""
     buffer: NDArray[np.int32] | None = None
+    """Values, with the rank's input in its place; None: only lengths travel."""
     offset_bytes: NDArray[np.uint64] | None = None
+    """Where in the buffer a step's bytes are (steps,); may be left out without a buffer."""
     source_bytes: NDArray[np.uint64] | None = None
+    """Where a copy takes its bytes from (steps,); may be left out without a buffer."""
 
 
 class CollectiveCounts(NamedTuple):
-    """messages, bytes: that collectives have sent. early: messages that came for collectives that have not begun."""
+    """Counts of the collectives of an interface's queue pairs."""
 
     messages: int
+    """Messages that collectives have sent."""
     bytes: int
+    """Bytes that collectives have sent."""
     early: int
+    """Messages that came for collectives that have not begun."""
 
 
 # ---- Queue pairs ----
@@ -204,7 +214,7 @@ class QueuePairOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mtu_bytes: int = Field(default=4096, ge=64, le=64_000)
-    """Of a packet's part of a message."""
+    """Largest part of a message in one packet (PMTU)."""
     window_bytes: int = Field(default=0, ge=0)
     """Most bytes that are unacknowledged, also for a congestion control that moves the window; 0: no limit."""
     rate_bps: int = Field(default=0, ge=0)
@@ -221,7 +231,7 @@ class QueuePairOptions(BaseModel):
     reordering_packets: int = Field(default=0, ge=0, le=65_535)
     """Selective repeat: so many later packets may have come before one counts as lost. For networks that spray."""
     priority: int = Field(default=0, ge=0, le=7)
-    """Of its packets: their DSCP is 8 times it (class selector, RFC 2474)."""
+    """Priority of its packets: their DSCP is 8 times it (class selector, RFC 2474)."""
 
     @model_validator(mode="after")
     def _has_a_window(self) -> Self:
@@ -250,25 +260,22 @@ class CompletionKind(Enum):
 
 
 class Completion(NamedTuple):
-    """The completion of one message.
-
-    tag: the sender's. data: what came (bytes,), if the message had contents, else None.
-    """
+    """The completion of one message."""
 
     kind: CompletionKind
     pair: int
     tag: int
+    """Tag that the sender gave."""
     size_bytes: int
     time_ns: int
     data: NDArray[np.uint8] | None = None
+    """Contents of the message (bytes,), None if it had none."""
 
 
 @dataclass(frozen=True)
 class QueuePairStatistics:
     """Bytes are those of messages, without headers; those received are of messages in order. retransmissions are
-    among the sent packets. duplicates: came again. out_of_order: came before one that had to come first. marked:
-    came with congestion experienced (RFC 3168). acknowledgements_sent, negatives_sent, cnps: packets of these
-    kinds. window_bytes and rate_bps: of the moment; 0: no limit."""
+    among the sent packets."""
 
     sent_packets: int
     sent_bytes: int
@@ -277,15 +284,20 @@ class QueuePairStatistics:
     received_packets: int
     received_bytes: int
     duplicates: int
+    """Packets that came again."""
     out_of_order: int
+    """Packets that came before one that had to come first."""
     marked: int
+    """Packets that came with congestion experienced (RFC 3168)."""
     acknowledgements_sent: int
     negatives_sent: int
     cnps_sent: int
     cnps_received: int
     unacknowledged_bytes: int
     window_bytes: int
+    """Present window; 0: no limit."""
     rate_bps: int
+    """Present rate; 0: no limit."""
 
 
 class QueuePairs(Protocol):

@@ -51,7 +51,7 @@ class RingMessage:
     half: RingFlags | None = None
     """LOW or HIGH: half of a partial sum; None: all of it, or of a global sum."""
     shift: int = 0
-    """Of a global sum."""
+    """Shift of a global sum."""
 
 
 def segment_bounds(segment: int, fragments: int, workers: int) -> tuple[int, int]:
@@ -158,7 +158,7 @@ class RingReceived:
     data: Frames
     """What is wanted of them is from the worker before."""
     acknowledgements: Frames
-    """From the next one."""
+    """Acknowledgements from the next worker."""
 
 
 class RingEndpoint:

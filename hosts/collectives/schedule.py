@@ -52,7 +52,7 @@ class CollectiveCall:
     rank: int
     """Place in the group, from 0."""
     elements: int
-    """Of the whole vector; that of an all-gather has the parts of all ranks."""
+    """Length of the whole vector; that of an all-gather has the parts of all ranks."""
     chunks: int = 1
     """Parts that follow each other, so that steps overlap."""
     root: int = 0
@@ -70,22 +70,24 @@ class CollectiveCall:
 
 @dataclass(frozen=True)
 class Structure:
-    """The dependencies of a schedule's steps, by their places.
-
-    after: what each waits for. dependents: those that wait for it. waits: how many it waits for. first: those that
-    wait for none. peers: of each step, by keys that ranks may share (Steps.key). receives: for each peer the receives
-    from it, in order. turn: for each send, which of those to its peer it is (others: 0). kinds: those of
-    gradbed.hosts.agents.queue_pairs.
-    """
+    """The dependencies of a schedule's steps, by their places."""
 
     after: tuple[tuple[int, ...], ...]
+    """Steps that each step waits for."""
     dependents: tuple[tuple[int, ...], ...]
+    """Steps that wait for each step."""
     waits: tuple[int, ...]
+    """Number of steps that each step waits for."""
     first: tuple[int, ...]
+    """Steps that wait for none."""
     receives: dict[int, tuple[int, ...]]
+    """For each peer the receives from it, in order."""
     turn: tuple[int, ...]
+    """For each send, which of those to its peer it is (others: 0)."""
     kinds: bytes
+    """Kind of each step, as in gradbed.hosts.agents.queue_pairs."""
     peers: tuple[int, ...]
+    """Peer of each step, by keys that ranks may share (Steps.key)."""
 
     @cached_property
     def first_of_each_peer(self) -> tuple[int, ...]:
@@ -165,33 +167,32 @@ class CollectiveAction(str, Enum):
     ADD = "add"
     """What comes is added to what was there."""
     COPY = "copy"
-    """Of the rank's own elements from `source` on. An empty one only joins what it waits for."""
+    """A copy of the rank's own elements from `source` on. An empty one only joins what it waits for."""
 
 
 @dataclass(frozen=True)
 class CollectiveStep:
-    """A send or receive of the elements start:stop of a rank's buffer. Without elements, it is an empty message.
-
-    peer: the other rank's place in the group. The i-th send to a peer is for its i-th receive from this rank, in the
-    order of steps; they may be sent in another order, so a message says its `turn` i (Progress). after: places of
-    this rank's own steps, all earlier ones, that must be complete before it begins; a send is complete when its peer
-    has it, a receive when all of it has come and is in the buffer. A message may come before its step may begin: then
-    it waits. source: of a copy, whose peer is the rank.
-    """
+    """A send or receive of the elements start:stop of a rank's buffer. Without elements, it is an empty message."""
 
     action: CollectiveAction
     peer: int
+    """The other rank's place in the group. The i-th send to a peer is for its i-th receive from this rank, in the
+    order of steps; they may be sent in another order, so a message says its `turn` i (Progress)."""
     start: int
     stop: int
     after: tuple[int, ...] = ()
+    """Places of this rank's own steps, all earlier ones, that must be complete before it begins; a send is complete
+    when its peer has it, a receive when all of it has come and is in the buffer. A message may come before its step
+    may begin: then it waits."""
     source: int = 0
+    """First element that a copy takes; its peer is the rank itself."""
 
 
 class Steps(Sequence[CollectiveStep], ABC):
-    """A rank's steps, and by their places what can be told without making them (below are two kinds).
-    structure: what waits for what, for Progress; ranks that do the same share it."""
+    """A rank's steps, and by their places what can be told without making them (below are two kinds)."""
 
     structure: Structure
+    """What waits for what, for Progress; ranks that do the same share it."""
 
     @property
     def peers(self) -> frozenset[int]:
@@ -238,19 +239,20 @@ class Steps(Sequence[CollectiveStep], ABC):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A rank's part of a collective. Do not modify: equal calls share it.
-
-    steps: made when looked at. elements: length of its
-    buffer. input_start, input_stop: where its input lies before; output_start, output_stop: its result after the last
-    step (equal: none).
-    """
+    """A rank's part of a collective. Do not modify: equal calls share it."""
 
     steps: Steps
+    """Steps, which are made when they are first read."""
     elements: int
+    """Length of the rank's buffer."""
     input_start: int
+    """First element of the rank's input."""
     input_stop: int
+    """End of the rank's input."""
     output_start: int
+    """First element of the result after the last step."""
     output_stop: int
+    """End of the result; equal to output_start if there is none."""
 
 
 def part(elements: int, parts: int, number: int) -> tuple[int, int]:
@@ -267,23 +269,26 @@ Integers = TypeVar("Integers", int, NDArray[np.int64])
 
 @dataclass(frozen=True)
 class PatternStep:
-    """A step of rank 0. peer: how many places further the other rank is. part: of the vector, likewise; None: of no
-    part. chunk: of the part."""
+    """A step of rank 0."""
 
     action: CollectiveAction
     peer: int
+    """How many places further the other rank is."""
     part: int | None
+    """Distance to the part of the vector, counted like `peer`; None: of no part."""
     chunk: int = 0
+    """Chunk of the part."""
     after: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The steps that all ranks of a group take, one place further each. chunks: of each part."""
+    """The steps that all ranks of a group take, one place further each."""
 
     steps: tuple[PatternStep, ...]
     group_size: int
     chunks: int = 1
+    """Number of chunks of each part."""
 
     @cached_property
     def structure(self) -> Structure:

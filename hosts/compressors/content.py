@@ -13,21 +13,19 @@ from gradbed.formats.encoding import PAYLOAD_BYTES, Form
 
 @dataclass(frozen=True)
 class Content:
-    """The value at places[i] stands for codes[i] * unit; all others for 0.
-
-    length: of the gradient.
-    codes: integers, each fits `width_bits` as two's complement; of a single bit, -1 and 1.
-    drawn: places, ascending, that whoever reads this knows; of these, or of all, the positions of the codes are told.
-    indices: these positions, ascending, shape (codes,); None: those from `start` on without a gap.
-    """
+    """The value at places[i] stands for codes[i] * unit; all others for 0."""
 
     length: int
+    """Length of the gradient."""
     codes: NDArray[Any]
+    """Integers, each fits `width_bits` as two's complement; of a single bit, -1 and 1."""
     width_bits: int = 32
     unit: int = 1
     indices: NDArray[np.intp] | None = None
+    """Positions of the codes, ascending, shape (codes,); None: those from `start` on without a gap."""
     start: int = 0
     drawn: NDArray[np.intp] | None = None
+    """Places, ascending, that the reader knows; the positions of the codes are among these, or among all."""
 
     @property
     def positions(self) -> NDArray[np.intp]:
@@ -81,19 +79,19 @@ WIDTHS = (1, 4, 8, 32, 64)
 
 @dataclass(frozen=True)
 class Written:
-    """Packets, one row each: what their headers tell, and payloads, of which the first payload_bytes count.
-
-    first: the place of the stretch's first value. span: how long it is; of the coordinate form 0. codes: how many.
-    ends: codes of this packet and all before it, but for the dense form's zeros.
-    """
+    """Packets, one row each: what their headers tell, and payloads, of which the first payload_bytes count."""
 
     form: Form
     width_bits: int
     unit: int
     first: NDArray[np.int64]
+    """The place of the stretch's first value."""
     span: NDArray[np.int64]
+    """Length of the stretch; 0 in the coordinate form."""
     codes: NDArray[np.int64]
+    """Number of codes."""
     ends: NDArray[np.int64]
+    """Number of codes in this packet and all before it, but for the dense form's zeros."""
     payload: NDArray[np.uint8]
     payload_bytes: NDArray[np.int64]
 

@@ -275,10 +275,11 @@ class RandomK(_Density):
 @dataclass(frozen=True)
 class Threshold(_Placewise):
     """Values whose magnitude is at least `bound`, in units of the gradient's (Strom, "Scalable distributed DNN
-    training using commodity GPU cloud computing", Interspeech 2015). exponent: one is 2**exponent integers."""
+    training using commodity GPU cloud computing", Interspeech 2015)."""
 
     bound: float
     exponent: int = 0
+    """Scale: 1.0 is 2**exponent integers."""
 
     def compress(self, gradient: NDArray[Any], round_number: int) -> Content:
         bound = max(1, math.ceil(math.ldexp(self.bound, self.exponent)))
@@ -329,15 +330,14 @@ def sparse(gradient: NDArray[Any], places: NDArray[np.intp]) -> Content:
 
 @dataclass(frozen=True)
 class Setting:
-    """The setting in which a compressor works.
-
-    exponent: as in gradbed.hosts.learning.quantise. shapes: of the gradient's tensors.
-    """
+    """The setting in which a compressor works."""
 
     worker: int
     seed: int
     exponent: int
+    """Scale of the integers, as in gradbed.hosts.learning.quantise."""
     shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the gradient's tensors."""
     warm_up_rounds: int = 0
 
 

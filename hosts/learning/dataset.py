@@ -30,10 +30,12 @@ SHAPES = {"digits": Shape(features=64, classes=10)}
 
 @dataclass(frozen=True)
 class Samples:
-    """features: float32, shape (samples, features), between 0 and 1. labels: int64, shape (samples,)."""
+    """Samples with their labels."""
 
     features: NDArray[np.float32]
+    """Features as float32 between 0 and 1, shape (samples, features)."""
     labels: NDArray[np.int64]
+    """Labels as int64, shape (samples,)."""
 
     def __len__(self) -> int:
         return len(self.labels)

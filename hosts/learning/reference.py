@@ -25,11 +25,11 @@ class ReferenceRound:
     round: int
     weights_sha256: str
     losses: tuple[float, ...]
-    """Of the workers' minibatches, before the round."""
+    """Loss on each worker's minibatch, before the round."""
     accuracy: float
-    """On the test samples, after the round."""
+    """Accuracy on the test samples, after the round."""
     clipped: int
-    """Over all workers."""
+    """Clipped values of all workers."""
     overflows: int
     """Values of the exact global sum outside the range of int32."""
 

@@ -23,7 +23,7 @@ class TrainingSettings(BaseModel):
     """Samples per worker and round (at most the worker's whole shard)."""
     learning_rate: float = Field(default=0.5, gt=0, allow_inf_nan=False)
     seed: int = Field(default=1, ge=0)
-    """Of the initial weights and the choice of minibatches."""
+    """Random seed of the initial weights and the choice of minibatches."""
     exponent: int | None = Field(default=None, ge=-64, le=64)
     """Gradients are scaled by 2^exponent for all rounds, so that what is held back in one can be added in another
     (gradbed.hosts.compressors). None: by what the sums of the round before allow."""
@@ -55,7 +55,7 @@ class SyntheticSettings(BaseModel):
     """Values are spread evenly over -magnitude .. magnitude; up to 2^31 / workers no sum overflows."""
     seed: int = Field(default=1, ge=0)
     blocks: float | None = Field(default=None, gt=0, le=1)
-    """As of TrainingSettings."""
+    """See TrainingSettings."""
 
 
 class ExternalSettings(BaseModel):
@@ -68,9 +68,9 @@ class ExternalSettings(BaseModel):
     """Length of a gradient; known once the program has told it."""
     rounds: int = Field(default=1 << 40, ge=1)
     exponent: int | None = Field(default=None, ge=-64, le=64)
-    """As of TrainingSettings."""
+    """See TrainingSettings."""
     headroom_bits: int = Field(default=HEADROOM_BITS, ge=-6, le=24)
-    """As in TrainingSettings."""
+    """See TrainingSettings."""
 
 
 Settings = Annotated[TrainingSettings | SyntheticSettings | ExternalSettings, Field(discriminator="kind")]

@@ -29,11 +29,12 @@ from gradbed.hosts.torch_hook.torch_extra import load_torch
 
 
 class Script(AgentConfig):
-    """A script to run. output: descriptors of the script's standard output and error, or a file for both."""
+    """A script to run."""
 
     path: str
     arguments: tuple[str, ...] = ()
     output: str | tuple[int, int]
+    """Descriptors of the script's standard output and error, or a file for both."""
 
 
 def run_script(script: Script, session: Session, context: AgentContext) -> None:
@@ -95,10 +96,11 @@ def _redirect(output: str | tuple[int, int]) -> None:
 
 
 class ScriptConfig(AgentConfig):
-    """exchange: "module:function" of a gradbed.hosts.torch_hook.session.OpenExchange. Its second parameter is
-    annotated with the job's type, a gradbed.hosts.collectives.job.CollectiveJob."""
+    """The config of an agent that runs a script as one worker."""
 
     exchange: str
+    """Exchange as "module:function", a gradbed.hosts.torch_hook.session.OpenExchange. Its second parameter is
+    annotated with the job's type, a gradbed.hosts.collectives.job.CollectiveJob."""
     job: dict[str, Any]
     index: int = Field(ge=0)
     script: Script

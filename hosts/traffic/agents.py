@@ -71,12 +71,13 @@ def _made(schedule: TrafficSchedule, maker: FrameMaker) -> Iterator[tuple[int, F
 
 @dataclass(frozen=True)
 class _Intake:
-    """Takes in what comes while the agent waits. look_us: so often, before there is more than a host keeps."""
+    """Takes in what comes while the agent waits."""
 
     context: AgentContext
     interface: Interface
     arrived: ReceivedPackets
     look_us: int
+    """Interval at which it looks, before there is more than a host keeps."""
 
     def take(self) -> None:
         while True:

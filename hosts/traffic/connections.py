@@ -18,23 +18,28 @@ LOOK_US = 20_000
 
 
 class Connection(AgentConfig):
-    """begin_us: after agents have begun. bytes: of TCP; None: until the config's duration is over. rate_bps: a
-    limit. parallel: so many at once (iperf3). port: where the receiver listens."""
+    """A connection that a host opens."""
 
     destination: Ip
     port: int = Field(ge=1, le=65535)
+    """Port at which the receiver listens."""
     begin_us: int = Field(default=0, ge=0)
+    """Time after agents have begun."""
     bytes: int | None = Field(default=None, ge=1)
+    """Bytes of TCP to send; None: until the config's duration is over."""
     rate_bps: float | None = Field(default=None, gt=0)
+    """Largest rate."""
     parallel: int = Field(default=1, ge=1)
+    """Number of parallel streams (iperf3)."""
 
 
 class ConnectionsConfig(AgentConfig):
-    """listen: ports at which others' connections arrive."""
+    """The config of a host whose traffic is the kernel's."""
 
     program: Literal["tcp", "iperf3"]
     connections: tuple[Connection, ...] = ()
     listen: tuple[int, ...] = ()
+    """Ports at which others' connections arrive."""
     duration_us: int = Field(ge=1)
     patience_us: int = Field(default=5_000_000, ge=1)
     """The longest that nothing happens on a TCP connection."""

@@ -17,9 +17,10 @@ from gradbed.hosts.learning.workload import sum_digest, synthetic_gradient
 
 
 class RoundsConfig(WorkerOf[CollectiveJob]):
-    """A worker of a job with synthetic gradients. duration_us: no round begins later."""
+    """A worker of a job with synthetic gradients."""
 
     duration_us: int = Field(ge=0)
+    """Time after which no round begins."""
 
 
 def worker(context: AgentContext, config: RoundsConfig) -> None:

@@ -53,9 +53,11 @@ class ReceivedPackets:
         self._parts.append(records)
 
     def statistics(self) -> dict[str, Any]:
-        """As JSON: counts; measured_bytes, of all packets for this host that arrived in the measured time, the
-        warm-up's among them, and measured_copy_bytes, of their duplicates; `flows`, columns with one element for each
-        flow of which anything has arrived; and the histogram of the latencies of all packets but duplicates.
+        """Return the statistics as JSON values.
+
+        These are counts; measured_bytes, of all packets for this host that arrived in the measured time, among them
+        the warm-up's, and measured_copy_bytes, of their duplicates; `flows`, columns with one element for each flow
+        of which anything has arrived; and the histogram of the latencies of all packets but duplicates.
 
         Of a flow: packets, duplicates (of which a copy came before), reordered (RFC 4737: a packet with a larger
         number came before) and extent, the greatest distance by which a number was too late; bytes, first_sent_ns,

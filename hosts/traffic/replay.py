@@ -32,30 +32,34 @@ Window = tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]
 
 
 class Replay(AgentConfig):
-    """file: pcap or pcapng. speed: times as fast as it was recorded. mtu_bytes: of the network's links; longer frames
-    are refused. src_mac, dst_mac: of the Ethernet header that packets get which have none; destination_macs: of
-    destinations that are reached without a gateway, by IPv4 address."""
+    """A capture file as traffic."""
 
     file: Path
+    """Capture file, pcap or pcapng."""
     speed: float = Field(default=1.0, gt=0)
+    """Factor by which it is faster than it was recorded."""
     mtu_bytes: int = 1500
+    """MTU of the network's links; longer frames are refused."""
     src_mac: Mac = "02:00:00:00:00:01"
+    """Source of the Ethernet header of packets that have none."""
     dst_mac: Mac = "02:00:00:00:00:02"
+    """Destination of the Ethernet header of packets that have none."""
     destination_macs: Mapping[str, Mac] = Field(default_factory=dict)
+    """MAC addresses of destinations that are reached without a gateway, by IPv4 address."""
 
 
 @dataclass(frozen=True)
 class RecordedFrames:
-    """Frames of a capture in the order of their times.
-
-    times_ns: since the first. frames: what was captured of each, with an Ethernet header. lengths: of whole frames.
-    notes: in which way they differ from the file.
-    """
+    """Frames of a capture in the order of their times."""
 
     times_ns: NDArray[np.int64]
+    """Times since the first frame."""
     frames: list[bytes]
+    """Captured bytes of each frame, with an Ethernet header."""
     lengths: NDArray[np.uint32]
+    """Lengths of whole frames."""
     notes: tuple[str, ...]
+    """In which way the frames differ from the file."""
 
 
 def read_capture(replay: Replay) -> RecordedFrames:

@@ -201,18 +201,18 @@ LEAST_FRAME_BYTES = 64
 
 @dataclass(frozen=True)
 class TrafficPackets:
-    """Packets in the order of their times; every field has the shape (packets,).
-
-    stream: its place. port: of the flow among those of its stream. measured: 0 or 1.
-    """
+    """Packets in the order of their times; every field has the shape (packets,)."""
 
     times_ns: NDArray[np.int64]
     stream: NDArray[np.int64]
+    """Place of the packet's stream."""
     flow: NDArray[np.int64]
     sequence: NDArray[np.int64]
     frame_bytes: NDArray[np.int64]
     port: NDArray[np.int64]
+    """Number of the flow among those of its stream."""
     measured: NDArray[np.int64]
+    """1 if the packet is measured, else 0."""
 
     def __len__(self) -> int:
         return len(self.times_ns)

@@ -25,7 +25,7 @@ class WindowStruct(ctypes.Structure):
 
 @TRANSPORT_HEADERS.declare("gb_stream_sender")
 class StreamSenderStruct(ctypes.Structure):
-    """One end of a stream."""
+    """The sending end of a stream."""
 
 
 @functools.cache

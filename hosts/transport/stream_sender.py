@@ -66,7 +66,7 @@ class StreamSender:
 
     @property
     def finished(self) -> bool:
-        """Whether all is acknowledged."""
+        """Return whether all is acknowledged."""
         return not self._state.queued and not self._state.outstanding.count
 
     def transmissions(self, now_us: int, most: int = _ALL) -> list[int]:
@@ -76,7 +76,7 @@ class StreamSender:
 
     @property
     def deadline_us(self) -> int | None:
-        """When `transmissions` has something to send at the latest; None: after an acknowledgement alone.
+        """Return when `transmissions` has something to send at the latest; None: after an acknowledgement alone.
 
         Raises:
             UserError: The congestion control is a plug-in and has failed.
@@ -87,9 +87,10 @@ class StreamSender:
         return None if due_us < 0 else due_us
 
     def acknowledge(self, sequence: int, selective: int, congested: bool, now_us: int) -> list[int]:
-        """All before `sequence` have come, and sequence + 1 + k for every set bit k; return those that is news of.
+        """Take in an acknowledgement, and return the sequence numbers that it is the first to acknowledge.
 
-        An acknowledgement of what was never sent, or an old one, says nothing new.
+        All before `sequence` have come, and sequence + 1 + k for every set bit k. An acknowledgement of what was
+        never sent, or an old one, says nothing new.
 
         Args:
             sequence: The first packet that has not come.
@@ -102,7 +103,7 @@ class StreamSender:
 
     @property
     def statistics(self) -> StreamStatistics:
-        """What it has counted so far."""
+        """Return the counts so far."""
         state = self._state
         return StreamStatistics(
             timeout_resends=state.timeout_resends,

@@ -99,16 +99,18 @@ class ClassCounts:
 
 @dataclass
 class InterfaceCounts:
-    """Whole Ethernet frames without FCS, as switches count them. drops: frames that had no room in the buffer.
-    sent_classes, received_classes: the frames by class."""
+    """Whole Ethernet frames without FCS, as switches count them."""
 
     sent_frames: int = 0
     sent_bytes: int = 0
     received_frames: int = 0
     received_bytes: int = 0
     drops: int = 0
+    """Frames that had no room in the buffer."""
     sent_classes: ClassCounts = field(default_factory=ClassCounts)
+    """Sent frames by class."""
     received_classes: ClassCounts = field(default_factory=ClassCounts)
+    """Received frames by class."""
 
     @classmethod
     def by(cls, patterns: Patterns) -> InterfaceCounts:

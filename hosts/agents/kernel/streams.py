@@ -32,21 +32,23 @@ _RTT_AT, _RETRANSMISSIONS_AT = 68, 100
 
 @dataclass(frozen=True)
 class StreamOutcome:
-    """The outcome of a connection.
-
-    sent_bytes: given to the kernel. received_bytes, arrived_ns: as its receiver told; None if it did not. local: its
-    own end, by which StreamServer.arrivals knows it; empty: iperf3's. retransmissions: segments. rtt_us: the kernel's
-    smoothed round trip at the end. error: why the connection was lost, or never came about; empty: it was not.
-    """
+    """The outcome of a connection."""
 
     begin_ns: int
     sent_bytes: int
+    """Bytes given to the kernel."""
     received_bytes: int | None = None
+    """Bytes that came, as the receiver reports; None if it did not."""
     arrived_ns: int | None = None
+    """When the last byte came, as the receiver reports; None if it did not."""
     retransmissions: int = 0
+    """Retransmitted segments."""
     rtt_us: int | None = None
+    """The kernel's smoothed round trip at the end."""
     error: str = ""
+    """Why the connection was lost or never came about; empty: it was not lost."""
     local: str = ""
+    """The sender's end, by which StreamServer.arrivals knows the connection; empty: iperf3's."""
 
 
 def _end(address: tuple[str, int]) -> str:

@@ -20,7 +20,7 @@ class SenderStatistics:
     """Among the first two: those that told switches to give up their sums."""
     duplicate_acks: int = 0
     stale_acks: int = 0
-    """For other rounds or fragments never sent."""
+    """ACKs for other rounds, or for fragments that were never sent."""
     stale_requests: int = 0
     """Requests for a fragment that has its global sum, or is of another round."""
     window: WindowStatistics = field(default_factory=WindowStatistics)

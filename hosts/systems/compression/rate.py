@@ -16,13 +16,14 @@ from gradbed.hosts.transport.stream_receiver import PACKET_NUMBERS, forward_dist
 
 @dataclass(frozen=True)
 class RateReading:
-    """The rate of an interval that ended at time_us; 0: nothing was acknowledged. settled_bps: the rate of the
-    interval before it, if this one is within the threshold of that. sent_bps: at which the same packets were sent."""
+    """The rate of an interval that ended at time_us; 0: nothing was acknowledged."""
 
     time_us: int
     rate_bps: float
     settled_bps: float | None = None
+    """The rate of the interval before it, if this one is within the threshold of that."""
     sent_bps: float = 0.0
+    """Rate at which the same packets were sent."""
 
 
 class RateMonitor:
@@ -131,26 +132,27 @@ class Backlog:
 
 @dataclass(frozen=True)
 class Decision:
-    """ratio: of the bytes that were planned so far, the part to be sent in all."""
+    """The part of a gradient to send from now on, and the rates that led to it."""
 
     ratio: float
+    """Part of the bytes planned so far that is to be sent in all."""
     initial_bps: float
     rate_bps: float
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of an interval.
-
-    backlog: packets were held up on their way. grew: they arrived at a lower rate than they were sent at. lasts: they
-    have been held up for two intervals. initial_bps: R0 of the rate that is watched.
-    """
+    """The result of an interval."""
 
     reading: RateReading
     backlog: bool = False
+    """Whether packets were held up on their way."""
     grew: bool = False
+    """Whether they arrived at a lower rate than they were sent at."""
     lasts: bool = False
+    """Whether they have been held up for two intervals."""
     initial_bps: float | None = None
+    """R0 of the rate that is watched."""
 
 
 class RateAdaptation:

@@ -87,12 +87,13 @@ def _content(total: NDArray[np.int64], drawn: NDArray[np.intp] | None) -> Conten
 
 @dataclass(kw_only=True)
 class ServedWorker:
-    """done: its gradient of this round is here."""
+    """A worker as the server sees it."""
 
     index: int
     gradient: Assembly
     heard_us: int
     done: bool = False
+    """Whether its gradient of this round is here."""
 
 
 Key = TypeVar("Key")

@@ -42,13 +42,14 @@ class _PartFlight:
 
 @dataclass(frozen=True)
 class News:
-    """What an acknowledgement adds: bytes of newly acknowledged packets, when the latest of them was sent last, and
-    the shortest round trip of those that were sent once; None: there is none.
-    """
+    """The news in an acknowledgement."""
 
     size_bytes: int = 0
+    """Bytes of newly acknowledged packets."""
     sent_us: int = 0
+    """When the latest of them was last sent."""
     round_trip_us: int | None = None
+    """Shortest round trip of those that were sent once (Karn's algorithm, RFC 6298, section 3); None: of none."""
 
 
 class StreamOutput:

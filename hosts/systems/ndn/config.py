@@ -87,12 +87,13 @@ class NdnJob(AgentConfig):
 
 
 class PeerConfig(AgentConfig):
-    """A peer that trains. slowness: it computes every gradient so many times."""
+    """A peer that trains."""
 
     job: NdnJob
     index: int
     mac: Mac
     slowness: int = Field(default=1, ge=1)
+    """Number of times that it computes every gradient."""
 
 
 class ObserverConfig(AgentConfig):

@@ -30,12 +30,13 @@ _META_INFO = bytes((tlv.META_INFO,))
 
 @dataclass(frozen=True)
 class Fragment:
-    """A gradient's Data. pushed: it came under the name of a distribution, not that of a probe."""
+    """A gradient's Data."""
 
     publisher: int
     version: int
     segment: int
     pushed: bool
+    """Whether it came under the name of a distribution, not that of a probe."""
     head: VersionHead
     lanes: NDArray[np.int32]
 

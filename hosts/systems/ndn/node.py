@@ -38,8 +38,7 @@ from gradbed.hosts.systems.ndn.subscriptions import Subscriptions
 
 @dataclass
 class PeerStatistics:
-    """Packets, unless the name says otherwise. answered_at_once, answered_later: probes, by this publisher; the
-    latter were for versions that did not exist yet. recovery_us: from a fragment's first probe until it came."""
+    """Packets, unless the name says otherwise."""
 
     pushed: int = 0
     received_pushes: int = 0
@@ -53,9 +52,12 @@ class PeerStatistics:
     deletions: int = 0
     acknowledged: int = 0
     answered_at_once: int = 0
+    """Probes that this publisher answered at once."""
     answered_later: int = 0
+    """Probes answered later, as they were for versions that did not exist yet."""
     superseded_versions: int = 0
     recovery_us: list[int] = field(default_factory=list)
+    """Times from a fragment's first probe until it came."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,10 +68,11 @@ class PeerStatistics:
 
 @dataclass(frozen=True)
 class Publication:
-    """fragments: shape (fragments, lanes)."""
+    """A version of a publisher's gradient, as it is sent."""
 
     head: VersionHead
     fragments: NDArray[np.int32]
+    """Values, shape (fragments, lanes)."""
 
 
 class Publications:

@@ -27,20 +27,23 @@ EMPTY_BODY = tlv.tlv(tlv.CONTENT, b"") + tlv.NULL_SIGNATURE
 
 @dataclass(frozen=True)
 class Interest:
-    """lifetime_ms, nonce: None where the packet has none."""
+    """An Interest (NDN packet specification 0.3)."""
 
     name: Name
     nonce: int | None
+    """Nonce; None where the packet has none."""
     lifetime_ms: int | None = None
+    """InterestLifetime; None where the packet has none."""
     must_be_fresh: bool = False
 
 
 @dataclass(frozen=True)
 class Data:
-    """content: of the Content TLV, without type and length; empty where there is none."""
+    """A Data packet (NDN packet specification 0.3)."""
 
     name: Name
     content: bytes
+    """Value of the Content TLV; empty where there is none."""
 
 
 def ethernet(src_mac: bytes) -> bytes:
@@ -103,13 +106,11 @@ Frames = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class VersionHead:
-    """The head of a version, which every fragment has besides its lanes.
-
-    scales: exponents of the tensors, none in synchronous training, where all peers know them.
-    """
+    """The head of a version, which every fragment has besides its lanes."""
 
     loss: float = 0.0
     scales: tuple[int, ...] = ()
+    """Exponents of the tensors; none in synchronous training, where all peers know them."""
     last: bool = False
 
     def to_bytes(self) -> bytes:

@@ -16,14 +16,15 @@ from gradbed.hosts.transport.retransmission_timeout import RetransmissionTimeout
 
 @dataclass
 class Version:
-    """A version in the making. head: None until a fragment has come. last_push_us: when a fragment came unasked for
-    the last time; None: none did."""
+    """A version in the making."""
 
     fragments: NDArray[np.int32]
     present: NDArray[np.bool_]
     missing: int
     head: VersionHead | None = None
+    """Head of the version, None until a fragment has come."""
     last_push_us: int | None = None
+    """When a fragment last came unasked; None: none did."""
     probed_us: dict[int, int] = field(default_factory=dict)
     """When each segment was asked for first."""
 
@@ -76,8 +77,10 @@ class PublisherReception:
 
 
 class ProbeTimer:
-    """When to ask a publisher for the version that is waited for: SRTT + 4 RTTVAR over past gaps between the own push
-    and the publisher's, from the own push on; doubled for each time that it ran out.
+    """The timer of probes for the version that is waited for, as in RFC 6298.
+
+    It is SRTT + 4 RTTVAR over past gaps between the own push and the publisher's, from the own push on, and doubles
+    each time that it runs out.
 
     Once a fragment of the version has come, a shorter silence (least_us) does: fragments leave one after the other.
     A gap ends with the last fragment that came unasked: with what had to be asked for, the timer would follow itself
@@ -118,11 +121,14 @@ class ProbeTimer:
 
 @dataclass
 class _PendingInterest:
-    """since_us: of the first Interest. deadline_us: when the next is sent. times: Interests sent."""
+    """An Interest that is not answered yet."""
 
     since_us: int
+    """When the first Interest was sent."""
     deadline_us: int
+    """When the next Interest is sent."""
     times: int = 1
+    """Number of Interests sent."""
 
 
 class Puller:

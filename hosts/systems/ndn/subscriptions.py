@@ -16,16 +16,18 @@ MOST_DELETIONS = 20
 
 @dataclass
 class _Subscription:
-    """fresh: routers are not to answer themselves. tries: since the last acknowledgement. due_us: when the
-    Interest is sent again."""
+    """A subscription and its state."""
 
     publisher: Component
     training: Component
     acknowledged: bool = False
     deleting: bool = False
     fresh: bool = False
+    """Whether routers must not answer themselves."""
     tries: int = 0
+    """Attempts since the last acknowledgement."""
     due_us: int = 0
+    """When the Interest is sent again."""
 
     @property
     def wanted_name(self) -> Name:
@@ -33,8 +35,7 @@ class _Subscription:
 
 
 class Subscriptions:
-    """To several publishers (name components, with the training that each is asked for). send: an Interest, and
-    whether it must be fresh."""
+    """Subscriptions to several publishers. `send` takes an Interest's name, and whether it must be fresh."""
 
     def __init__(
         self,

@@ -35,11 +35,14 @@ Applied = Sequence[Sequence[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class ScaledGradient:
-    """values: flat; scales: the exponent of each tensor; next_scales: of the same peer's next gradient."""
+    """A peer's gradient as integers, with a scale for each tensor."""
 
     values: NDArray[np.int32]
+    """Values, flat."""
     scales: tuple[int, ...]
+    """Exponent of each tensor."""
     next_scales: tuple[int, ...]
+    """Exponents of the same peer's next gradient."""
     loss: float
     clipped: int
 

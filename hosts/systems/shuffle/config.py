@@ -15,46 +15,47 @@ from gradbed.hosts.systems.shuffle.samples import SampleSource
 
 
 class PlannedTransmission(AgentConfig):
-    """A transmission that the worker sends: the XOR of samples.
-
-    receivers: (worker, the sample that it decodes). dst_ip: of a host, or of a group; None: by bit string, on the
-    tree bift_id. waits_for: numbers of the loans that it takes to make it. is_loan: it lends its sample.
-    """
+    """A transmission that the worker sends: the XOR of samples."""
 
     number: int
     samples: tuple[int, ...]
     receivers: tuple[tuple[int, int], ...]
+    """Pairs of a worker and the sample that it decodes."""
     dst_ip: Ip | None = None
+    """Address of a host or a group; None: by bit string, on the tree bift_id."""
     bift_id: int = 0
     waits_for: tuple[int, ...] = ()
+    """Numbers of the loans that it needs."""
     is_loan: bool = False
+    """Whether it lends its sample."""
 
 
 class PlannedReception(AgentConfig):
-    """A transmission that comes to the worker, who decodes the sample `wanted` of it.
-
-    place: in its sender's queue. planned_us: when the sender has sent it if nothing holds it up, after the beginning.
-    asked: workers who can send it again what was lost, in the order in which they are asked if nothing comes.
-    lent_for: the transmission for which it borrows the sample; None: it needs it itself.
-    """
+    """A transmission that comes to the worker, who decodes the sample `wanted` of it."""
 
     number: int
     sender: int
     place: int
+    """Place in its sender's queue."""
     planned_us: int
+    """Time after the beginning at which the sender has sent it if nothing holds it up."""
     samples: tuple[int, ...]
     wanted: int
     asked: tuple[int, ...] = Field(min_length=1)
+    """Workers who can send it again what was lost, in the order in which they are asked if nothing comes."""
     lent_for: int | None = None
+    """Transmission for which it borrows the sample; None: it needs the sample itself."""
 
 
 class RepairTree(AgentConfig):
-    """A tree on which the worker may send by bit string. hosts: those that it reaches, as a set of bits. up: for each
-    worker the links between it and the tree's root as a set of bits: what a packet costs follows from these."""
+    """A tree on which the worker may send by bit string."""
 
     bift_id: int
     hosts: int
+    """Hosts that it reaches, as a set of bits."""
     up: tuple[int, ...]
+    """For each worker the links between it and the tree's root, as a set of bits, from which a packet's cost
+    follows."""
 
     def hops(self, sender: int, receivers: Sequence[int]) -> int | None:
         """Links that a packet takes: those above some of the workers and not above all. None: it does not reach
@@ -66,12 +67,13 @@ class RepairTree(AgentConfig):
 
 
 class RepairGroup(AgentConfig):
-    """A multicast group that the worker sends to. members: as a set of bits; they all get what is sent to it.
-    cost_hops: links that a packet takes."""
+    """A multicast group that the worker sends to."""
 
     dst_ip: Ip
     members: int
+    """Members as a set of bits; they all get what is sent to the group."""
     cost_hops: int
+    """Number of links that a packet takes."""
 
     def hops(self, sender: int, receivers: Sequence[int]) -> int | None:
         """Return the hops to some members; None: some are no members."""
@@ -79,35 +81,40 @@ class RepairGroup(AgentConfig):
 
 
 class ShuffleConfig(AgentConfig):
-    """The config of one worker of a job.
-
-    workers: all of them, and the master, if there is one, as the last. bits: length of bit strings. fragment_bytes:
-    of every packet. sizes_bytes: of every sample that the worker meets. stored: what it holds at first; keep: what it
-    must hold in the end. outgoing: in the order of its queue. holders: for samples that it may be asked for the
-    workers that hold them, as a set of bits. repair_routes: to several receivers at once. distances: hops to every
-    worker. interval_us: between two packets. timeout_us: after so long without news of what should have come it asks
-    for it; give_up_us: for so long it asks without any answer. tell_contents: whether it tells the bytes that it
-    holds at the end.
-    """
+    """The config of one worker of a job."""
 
     job: int
     index: int
     workers: tuple[WorkerAddress, ...]
+    """All workers, and the master, if there is one, as the last."""
     source: SampleSource
     bits: int = Field(ge=8, multiple_of=8)
+    """Length of bit strings."""
     fragment_bytes: int = Field(ge=1)
+    """Payload of every packet."""
     sizes_bytes: Mapping[int, int]
+    """Size of every sample that the worker meets."""
     stored: tuple[int, ...]
+    """Samples that it holds at first."""
     keep: tuple[int, ...]
+    """Samples that it must hold in the end."""
     outgoing: tuple[PlannedTransmission, ...]
+    """Transmissions in the order of its queue."""
     incoming: tuple[PlannedReception, ...]
     holders: Mapping[int, int]
+    """For each sample that it may be asked for, the workers that hold it, as a set of bits."""
     repair_routes: tuple[RepairTree | RepairGroup, ...] = ()
+    """Routes of repairs to several receivers at once."""
     distances: tuple[int, ...]
+    """Number of hops to every worker."""
     interval_us: float = Field(ge=0)
+    """Time between two packets."""
     timeout_us: int = Field(ge=1)
+    """Time without news of what should have come, after which it asks for it."""
     give_up_us: int = Field(ge=1)
+    """Time for which it asks without any answer."""
     tell_contents: bool = False
+    """Whether it reports the bytes that it holds at the end."""
 
     def fragments(self, sample: int) -> int:
         """Return how many fragments a sample takes."""

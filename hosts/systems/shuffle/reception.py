@@ -26,13 +26,14 @@ Compute = Callable[[Callable[[], Fragments]], Fragments]
 
 @dataclass
 class _Arriving:
-    """A transmission of which something may still be missing. plain: fragments of the wanted sample, where `have`;
-    coded: fragments that cannot be decoded yet."""
+    """A transmission of which something may still be missing."""
 
     told: PlannedReception
     plain: NDArray[np.uint8]
+    """Fragments of the wanted sample, valid where `have` is set."""
     have: NDArray[np.bool_]
     coded: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    """Fragments that cannot be decoded yet."""
     overtaken_us: int | None = None
     """When something came that its sender sent later."""
     asked: int = 0

@@ -40,11 +40,12 @@ class Wanted:
 
 @dataclass
 class Repair:
-    """A repair packet. route: None: unicast to its one receiver."""
+    """A repair packet."""
 
     wanted: list[Wanted] = field(default_factory=list)
     hops: int = 0
     route: RepairRoute | None = None
+    """Route to several receivers; None: unicast to its one receiver."""
 
     @property
     def components(self) -> list[tuple[int, int]]:

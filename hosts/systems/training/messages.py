@@ -133,8 +133,15 @@ class Messages:
         return tuple(self._sent)
 
     def send(self, peer: int, subject: int, place: int, size_bytes: int, on_sent: Callable[[], None]) -> None:
-        """Of a subject (SUBJECT_BITS), message `place` to this peer, a length alone. on_sent: called once it was
-        acknowledged."""
+        """Send message `place` of a subject (SUBJECT_BITS) to a peer, a length alone.
+
+        Args:
+            peer: The receiver's rank.
+            subject: The subject of both ranks' messages.
+            place: Number of the message among those of the subject.
+            size_bytes: Length of the message.
+            on_sent: Called once it was acknowledged.
+        """
         number = self.number(peer, Lane.POINT_TO_POINT)
         self._sent[number].append(on_sent)
         self._sent_messages += 1

@@ -47,14 +47,17 @@ GROUP_BITS = 31
 
 @dataclass(frozen=True)
 class Plan:
-    """A rank's part. group: ranks by their places in it; places: the other way round. peers: places of those it
-    exchanges messages with. element_bytes: of what the schedule counts."""
+    """A rank's part."""
 
     schedule: Schedule
     group: tuple[int, ...]
+    """Ranks by their places in the group."""
     places: Mapping[int, int]
+    """Places by rank."""
     peers: frozenset[int]
+    """Places of the ranks that it exchanges messages with."""
     element_bytes: int
+    """Size of what the schedule counts."""
 
     @property
     def input_values(self) -> int:

@@ -32,9 +32,10 @@ class Unit(Enum):
 
 
 class Task(NamedTuple):
-    """place: of the node in its graph."""
+    """A node that waits for its unit."""
 
     place: int
+    """Place of the node in its graph."""
     duration_ns: int
 
 
@@ -127,19 +128,18 @@ class Execution:
 
 @dataclass
 class Report:
-    """What a rank tells of one execution of its graph, in nanoseconds of the network's clock.
-
-    compute_ns: of which the accelerator computed. collectives: of each the node's place, its place among those of its
-    group in all executions, begin, end, and a digest of the result, if there are contents. spans: of each node its
-    place, begin and end.
-    """
+    """The report of a rank on one execution of its graph, in nanoseconds of the network's clock."""
 
     begin_ns: int
     end_ns: int = 0
     compute_ns: int = 0
+    """Time in which the accelerator computed."""
     nodes: int = 0
     collectives: list[tuple[int, int, int, int, str | None]] = field(default_factory=list)
+    """Of each collective the node's place, its place among those of its group in all executions, begin, end, and a
+    digest of the result, if there are contents."""
     spans: list[tuple[int, int, int]] = field(default_factory=list)
+    """Place, begin and end of each node."""
 
 
 class Rank:
@@ -311,8 +311,10 @@ _COUNTED = (
 def _turns(
     nodes: list[TraceNode], plans: Plans, counts_if: Callable[[TraceNode], bool]
 ) -> tuple[Mapping[int, int], Mapping[tuple[int, ...], int]]:
-    """For each collective, by its place, which of those of its group it is; and how many each group has. The k-th of
-    a group is that of all its ranks, whoever gets to it first."""
+    """Return, for each collective by its place, which of those of its group it is; and how many each group has.
+
+    The k-th of a group is the same collective at all of its ranks, whichever begins it first.
+    """
     turns: dict[int, int] = {}
     counts: Counter[tuple[int, ...]] = Counter()
     for place, node in enumerate(nodes):

@@ -86,23 +86,24 @@ def _traces(path: Path) -> dict[tuple[str, str], dict[int, Path]]:
 
 
 class CollectiveSource(AgentConfig):
-    """The same collective of all ranks again and again. size_bytes: as of
-    gradbed.hosts.collectives.schedule.Operation.
-    root: of those that have one."""
+    """The same collective of all ranks again and again."""
 
     kind: Literal["collective"] = "collective"
     ranks: int = Field(ge=1)
     operation: Operation = Operation.ALL_REDUCE
     size_bytes: int = Field(ge=0)
+    """Size as gradbed.hosts.collectives.schedule.Operation counts it."""
     repetitions: int = Field(default=1, ge=1)
     root: int = Field(default=0, ge=0)
+    """Root of the operations that have one."""
 
 
 class FileSource(AgentConfig):
-    """path: as of gradbed.hosts.systems.training.source.open_trace."""
+    """A trace in files."""
 
     kind: Literal["trace"] = "trace"
     path: Path
+    """Path as gradbed.hosts.systems.training.source.open_trace takes it."""
     settings: TraceSettings = TraceSettings()
 
 

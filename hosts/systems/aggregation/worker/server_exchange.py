@@ -125,11 +125,12 @@ class ServerExchange(PacketExchange):
 
 
 class FastPathResult(NamedTuple):
-    """outcome: when something is due next (microseconds), or what library.py has. out: frames that leave, valid until
-    the next call for any worker."""
+    """The outcome of one call of a worker's fast path."""
 
     outcome: int
+    """When something is due next (microseconds), or a constant of library.py."""
     out: NDArray[np.uint8]
+    """Frames that leave, valid until the next call for any worker."""
 
 
 @functools.cache

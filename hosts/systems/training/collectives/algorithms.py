@@ -302,10 +302,10 @@ class Rule(BaseModel):
     operation: Operation | None = None
     """None: all that the algorithm does."""
     from_bytes: int = Field(default=0, ge=0)
-    """Of a rank's input (Operation), this size and above."""
+    """Smallest input of a rank, as Operation counts it."""
     below_bytes: int | None = Field(default=None, ge=1)
     from_ranks: int = Field(default=1, ge=1)
-    """Of the group."""
+    """Smallest group."""
     to_ranks: int | None = Field(default=None, ge=1)
     group: tuple[int, ...] = ()
     """These ranks in this order alone; empty: any group."""

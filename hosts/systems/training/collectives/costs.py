@@ -51,14 +51,12 @@ Path = tuple[Hop, ...]
 
 
 class Packetisation(NamedTuple):
-    """The way in which a message is cut into packets.
-
-    acknowledgement_bytes: 16 more where they have a SELECTIVE header (formats/roce.py).
-    """
+    """The way in which a message is cut into packets."""
 
     mtu_bytes: int = 4096
     acknowledge_every: int = 4
     acknowledgement_bytes: int = ACKNOWLEDGEMENT_BYTES
+    """Size of an acknowledgement; 16 bytes more where it has a SELECTIVE header (formats/roce.py)."""
 
     def count(self, size_bytes: int) -> int:
         """Return the number of a message's packets: one at least."""
@@ -87,9 +85,10 @@ USUAL_PACKETS = Packetisation()
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """An idle network as the ranks of a group see it. path: of the places of sender and receiver in the group."""
+    """An idle network as the ranks of a group see it."""
 
     path: Callable[[int, int], Path]
+    """Path between the places of sender and receiver in the group."""
     packets: Packetisation = USUAL_PACKETS
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> float:

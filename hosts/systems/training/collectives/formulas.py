@@ -26,12 +26,14 @@ from gradbed.hosts.systems.training.collectives.algorithms import Algorithm, alg
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """alpha_ns: of a message, whatever its size. beta_ns_per_byte: of each byte sent. gamma_ns_per_byte: of each
-    byte added."""
+    """The alpha-beta-gamma model of a message's cost."""
 
     alpha_ns: float
+    """Cost of a message, whatever its size."""
     beta_ns_per_byte: float
+    """Cost of each byte sent."""
     gamma_ns_per_byte: float = 0.0
+    """Cost of each byte added."""
 
     def time_ns(self, messages: float, sent_bytes: float, added_bytes: float = 0.0) -> float:
         """Return the time of messages one after the other."""
@@ -40,11 +42,12 @@ class AlphaBeta:
 
 @dataclass(frozen=True)
 class _CollectiveSize:
-    """vector_bytes: all parts of an all-gather or gather."""
+    """A collective, as the formulas take it."""
 
     operation: Operation
     size: int
     vector_bytes: float
+    """Size of the vector: all parts of an all-gather or gather."""
     chunks: int
     model: AlphaBeta
 

@@ -25,9 +25,11 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Of a reduce-scatter: `given` goes to one rank, what comes from another is added to `kept`. All-gather returns
-    it: `kept` goes back to where it came from, `given` comes from where it went. Ranges of elements, each empty one
-    left out but where all are empty."""
+    """An exchange of a reduce-scatter: `given` goes to one rank, what comes from another is added to `kept`.
+
+    All-gather returns it: `kept` goes back to where it came from, `given` comes from where it went. Empty ranges
+    of elements are left out but where all are empty.
+    """
 
     to: int
     given: tuple[Range, ...]

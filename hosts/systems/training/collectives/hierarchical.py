@@ -24,9 +24,10 @@ place in all racks, do."""
 
 @dataclass(frozen=True)
 class Racks:
-    """The racks of ranks. members: of each rack, in order."""
+    """The racks of ranks."""
 
     members: tuple[tuple[int, ...], ...]
+    """Members of each rack, in order."""
 
     @staticmethod
     def of(racks: Sequence[int]) -> Racks:

@@ -16,15 +16,18 @@ from gradbed.hosts.collectives.schedule import CollectiveAction, Schedule
 
 
 class Send(NamedTuple):
-    """A message that may leave. step: its place in the schedule. peer: the receiver's place in the group. turn: which
-    message it is of those to that peer in this collective, from 0; it must travel with the message. start:stop: the
-    elements of the buffer."""
+    """A message that may leave."""
 
     step: int
+    """Place of the send in the schedule."""
     peer: int
+    """Place of the receiver in the group."""
     turn: int
+    """Which message it is of those to that peer in this collective, from 0; it must travel with the message."""
     start: int
+    """First element of the buffer that it sends."""
     stop: int
+    """End of the elements that it sends."""
 
 
 class Progress:

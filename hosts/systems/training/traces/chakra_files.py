@@ -25,7 +25,7 @@ from gradbed.hosts.collectives.schedule import Operation
 
 @dataclass(frozen=True)
 class Record:
-    """A node of a file. attributes: by name, as they are. values: what the file says of its inputs."""
+    """A node of a file."""
 
     number: int
     name: str
@@ -34,7 +34,9 @@ class Record:
     data: tuple[int, ...] = ()
     duration_us: int = 0
     attributes: dict[str, Any] = field(default_factory=dict)
+    """Attributes by name, as they are."""
     values: str = ""
+    """Values that the file gives of its inputs."""
 
 
 class BrokenFile(ValueError):

@@ -26,10 +26,11 @@ Meeting = tuple[Ends | tuple[int, ...], Kind, int]
 
 
 class Stuck(NamedTuple):
-    """A node that waits for ever. place: in its rank's graph."""
+    """A node that waits for ever."""
 
     rank: int
     place: int
+    """Place in its rank's graph."""
     why: str
 
 

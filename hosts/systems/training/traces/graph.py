@@ -31,31 +31,30 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True)
 class TraceNode:
-    """A node of a rank's graph.
-
-    It begins when all in `after` are complete.
-
-    number: unique within the rank. after: numbers of the nodes that it waits for, of data and of control.
-    duration_ns: of computations and memory accesses; a computation of 0 ns orders others, and occupies nothing.
-    size_bytes: of sends, receives and collectives (Operation says of what). peer: the other rank of a send or
-    receive. tag: sends and receives of two ranks match by it, in order. group: the ranks of a collective, in order;
-    empty: all. The k-th collective of a group among a rank's nodes, in the order in which they are given, is the k-th
-    of the group's other ranks. root: the rank (not its place in the group) of a broadcast, reduce, gather or scatter.
-    on_cpu: a computation of the host's processor, not of the accelerator; each of them computes one node at a time.
-    """
+    """A node of a rank's graph. It begins when all in `after` are complete."""
 
     number: int
+    """Unique within the rank."""
     name: str
     kind: Kind
     after: tuple[int, ...] = ()
+    """Numbers of the nodes that it waits for, of data and of control."""
     duration_ns: int = 0
+    """Duration of computations and memory accesses; a computation of 0 ns orders others, and occupies nothing."""
     size_bytes: int = 0
+    """Size of sends, receives and collectives (Operation says what it counts)."""
     peer: int | None = None
+    """The other rank of a send or receive."""
     tag: int = 0
+    """Sends and receives of two ranks match by it, in order."""
     operation: Operation | None = None
     group: tuple[int, ...] = ()
+    """The ranks of a collective, in order; empty: all. The k-th collective of a group among a rank's nodes, in the
+    order in which they are given, is the k-th of the group's other ranks."""
     root: int | None = None
+    """The rank (not its place in the group) of a broadcast, reduce, gather or scatter."""
     on_cpu: bool = False
+    """Whether the host's processor computes it, not the accelerator; each of them computes one node at a time."""
 
 
 # ---- Graphs in columns of numbers: 50 bytes a node instead of 500, and what ranks have alike they share ----
@@ -79,41 +78,42 @@ class BrokenGraph(ValueError):
 
 
 class Communication(NamedTuple):
-    """A communication on which other ranks have to agree.
-
-    place: of the node in its graph; peer, root: NONE without one.
-    """
+    """A communication on which other ranks have to agree."""
 
     place: int
+    """Place of the node in its graph."""
     kind: Kind
     size_bytes: int
     peer: int
+    """The other rank, NONE without one."""
     tag: int
     operation: Operation | None
     group: tuple[int, ...]
     root: int
+    """The root, NONE without one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The columns of n nodes. Node i has `after` at after_start[i]:after_start[i + 1].
-
-    name, peer, group: places in the graph's tables. after: places of nodes in the graph, not their numbers.
-    """
+    """The columns of n nodes. Node i has `after` at after_start[i]:after_start[i + 1]."""
 
     number: Column
     name: Column
+    """Places in the graph's tables."""
     kind: Column
     duration_ns: Column
     size_bytes: Column
     peer: Column
+    """Places in the graph's tables."""
     tag: Column
     operation: Column
     group: Column
+    """Places in the graph's tables."""
     root: Column
     on_cpu: Column
     after_start: Column
     after: Column
+    """Places of nodes in the graph, not their numbers."""
 
 
 _TYPES = {
@@ -135,12 +135,14 @@ _TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class RankGraph(Sequence[TraceNode]):
-    """The nodes of a rank, in the order of its file. peers, groups: ranks, which differ where all else is alike."""
+    """The nodes of a rank, in the order of its file."""
 
     columns: Columns
     names: tuple[str, ...]
     peers: tuple[int, ...]
+    """Ranks, which differ where all else is alike."""
     groups: tuple[tuple[int, ...], ...]
+    """Ranks, which differ where all else is alike."""
 
     def __len__(self) -> int:
         return len(self.columns.number)

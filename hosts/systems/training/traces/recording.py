@@ -28,25 +28,28 @@ TENSOR_PARTS = 6
 
 @dataclass(frozen=True)
 class RecordedTensor:
-    """storage: numbered by the observer; tensors of one storage share memory."""
+    """A tensor as the observer recorded it."""
 
     storage: int
+    """Number of its storage; tensors of one storage share memory."""
     size_bytes: int
 
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """record: its number in the profiler's time line. schema: empty for what is no operator, but an annotation or a
-    step of the autograd engine. start_us: None if the time line has it not."""
+    """A call of an operator of PyTorch, or an annotation or step of the autograd engine."""
 
     number: int
     name: str
     caller: int
     record: int
+    """Its number in the profiler's time line."""
     schema: str
+    """Schema; empty for an annotation or a step of the autograd engine."""
     inputs: list[Any]
     outputs: list[Any]
     start_us: float | None
+    """Start; None if the time line does not have it."""
     duration_us: float
 
     @cached_property
@@ -169,12 +172,13 @@ SPACE = "c10d::"
 
 @dataclass(frozen=True)
 class Call:
-    """What an operator does. argument: the one whose tensors are its size, as execution.Operation counts it; empty:
-    none. times_group: so often, as each rank has one part in it."""
+    """The communication of an operator."""
 
     what: Operation | Kind
     argument: str = ""
+    """Name of the argument whose tensors are its size, as Operation counts it; empty: none."""
     times_group: bool = False
+    """Whether that size is taken once for each rank of the group, as each has one part in it."""
 
 
 CALLS: Mapping[str, Call] = {
@@ -208,12 +212,14 @@ ASYNCHRONOUS = ("async_op", "asyncOp")
 
 @dataclass(frozen=True)
 class RecordedCommunication:
-    """operator: that began it. node: the fields of its node but number, name and after. waits: the script did not go
-    on before it was complete."""
+    """A communication that an operator of c10d began."""
 
     operator: Operator
+    """Operator that began it."""
     node: Mapping[str, Any]
+    """Fields of its node but number, name and after."""
     waits: bool
+    """Whether the script did not go on before it was complete."""
 
 
 def is_communication(operator: Operator) -> bool:

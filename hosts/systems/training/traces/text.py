@@ -52,9 +52,10 @@ MOST_LAYERS = 100_000
 
 @dataclass(frozen=True)
 class LayerPart:
-    """A part of a layer's training. time: in the file's unit."""
+    """A part of a layer's training."""
 
     time: int
+    """Time in the file's unit."""
     operation: Operation | None
     size_bytes: int
 
@@ -70,12 +71,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class TextWorkload:
-    """model_ranks: of a model-parallel group; None: the file does not say. last_bottom_layer: of DLRM."""
+    """A text workload as its file has it."""
 
     kind: str
     layers: tuple[Layer, ...]
     model_ranks: int | None = None
+    """Ranks of a model-parallel group; None: the file does not say."""
     last_bottom_layer: int | None = None
+    """Last bottom layer of a DLRM."""
 
 
 def read_workload(file: Path) -> TextWorkload:

@@ -98,10 +98,12 @@ class TraceSettings(BaseModel):
 
 
 class Trace(ABC):
-    """ranks: how many; they count from 0. name: for people."""
+    """A trace: the graphs of all ranks."""
 
     name: str
+    """Name for people."""
     ranks: int
+    """Number of ranks; they count from 0."""
 
     def __init__(self) -> None:
         self._graphs: dict[int, RankGraph] = {}

@@ -23,12 +23,13 @@ from gradbed.hosts.systems.training.traces.transformer_model import TransformerM
 
 @dataclass(frozen=True)
 class ParameterTensor:
-    """Parameters whose gradient is complete at one time. values: on one rank. of_experts: each expert parallel rank
-    holds others."""
+    """Parameters whose gradient is complete at one time."""
 
     name: str
     values: int
+    """Number of values on one rank."""
     of_experts: bool = False
+    """Whether each expert parallel rank holds others."""
 
 
 def attention_tensors(model: TransformerModel) -> list[ParameterTensor]:
@@ -174,12 +175,14 @@ class Chain:
 
 @dataclass(frozen=True)
 class Half:
-    """A half of a layer. flops: forward. router_flops: of a layer of experts; None: it is none."""
+    """A half of a layer."""
 
     name: str
     flops: int
+    """Operations of the forward pass."""
     tensors: tuple[ParameterTensor, ...]
     router_flops: int | None = None
+    """Operations of the router of a layer of experts; None: it is no such layer."""
 
 
 def halves(model: TransformerModel, layer: int) -> tuple[Half, Half]:
@@ -230,13 +233,15 @@ def backward_half(chain: Chain, half: Half) -> None:
 
 @dataclass(frozen=True)
 class Bucket:
-    """values: of the gradient. computed: the computation that completes the last of them."""
+    """A bucket of gradients that are exchanged together."""
 
     number: int
     role: ParallelGroup
     group_size: int
     values: int
+    """Number of values of the gradient."""
     computed: int
+    """Computation that completes the last of them."""
 
     @property
     def padded_values(self) -> int:
@@ -252,11 +257,13 @@ class _Open:
 
 @dataclass
 class Gradients:
-    """The gradients of one iteration. exchanged, buckets: nodes and what they exchange, in order."""
+    """The gradients of one iteration."""
 
     model: TransformerModel
     exchanged: list[int] = field(default_factory=list)
+    """Nodes and what they exchange, in order."""
     buckets: list[Bucket] = field(default_factory=list)
+    """Nodes and what they exchange, in order."""
     _open: dict[ParallelGroup, _Open] = field(default_factory=dict)
     _count: int = 0
 
