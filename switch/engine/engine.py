@@ -216,7 +216,7 @@ class Engine(EngineHandle, Closing):
         model = ctypes.byref(abi.LinkModelStruct.of(link, 0, 0))
         code = self.call("add_nic", device_id, port, os.fsencode(interface), model, model)
         self._check_interface(code, f"a NIC on {interface}", device_id, port)
-        descriptor = self.call("told_descriptor", device_id, port)
+        descriptor = self.call("notify_descriptor", device_id, port)
         _raise_unless_done(descriptor, f"a NIC on {interface}")
         return descriptor
 

@@ -10,7 +10,7 @@ enum { REQUEST_WORDS = 9 };
 
 struct gb_recorder {
     enum gb_trace_level level;
-    uint64_t *words, *shadow;           /* shadow: the state as of the last record that told it */
+    uint64_t *words, *shadow;           /* shadow: the state as of the last record that had it */
     uint64_t count, capacity, shadow_capacity, passes;
     uint64_t head;                      /* index of the record being written */
     int lost;

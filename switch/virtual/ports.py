@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gradbed.common.errors import UserError
 from gradbed.switch.engine import Engine, abi
-from gradbed.switch.engine.abi import MAX_FRAME_BYTES, NEVER_TOLD
+from gradbed.switch.engine.abi import MAX_FRAME_BYTES, NEVER_NOTIFY
 from gradbed.switch.engine.queue_pairs import HostQueuePairs
 
 # ---- Host interfaces ----
@@ -52,7 +52,7 @@ class HostInterface:
 
     def set_quiet(self, quiet: bool) -> None:
         """Set whether the host is never notified: it receives when it likes, and time does not stop for it."""
-        self._listen(NEVER_TOLD if quiet else self.receive_coalescing_us * 1000)
+        self._listen(NEVER_NOTIFY if quiet else self.receive_coalescing_us * 1000)
 
     def send(
         self,

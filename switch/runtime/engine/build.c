@@ -181,7 +181,7 @@ int gb_engine_add_open_port(struct gb_engine *engine, uint64_t device_id, uint32
 
 int gb_engine_add_memory_port(struct gb_engine *engine, uint64_t device_id, uint32_t port,
                               const struct gb_link_model *in, const struct gb_link_model *out) {
-    return add_memory_port(engine, device_id, port, in, out, NOBODY);
+    return add_memory_port(engine, device_id, port, in, out, NO_LISTENER);
 }
 
 /* Open it and let the engine own it, whatever happens from there on. */
@@ -206,7 +206,7 @@ static int watch_interface(struct gb_engine *engine, struct interface *interface
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &interface->io};
     if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, interface->fd, &event) < 0)
         return -errno;
-    /* Changes are told from here on, so none is missed. */
+    /* Changes are reported from here on, so none is missed. */
     int outcome = carriers_watch(engine);
     carrier_take(engine, &interface->io, interface->io.kind->carrier(&interface->io));
     return outcome;
@@ -300,7 +300,7 @@ static int add_nic(struct gb_engine *engine, struct device *device, uint32_t por
                     const struct gb_link_model *in, const struct gb_link_model *out) {
     struct memory_port *memory;
     struct interface *interface;
-    int outcome = memory_port_create(device, port, NOBODY, &memory);
+    int outcome = memory_port_create(device, port, NO_LISTENER, &memory);
     if (outcome == 0)
         outcome = take_interface(engine, name, &interface);
     if (outcome < 0)

@@ -76,7 +76,7 @@ struct gb_link_statistics {
     uint64_t queued;                /* packets that wait now, on all channels */
     uint64_t in_flight;             /* packets that are being sent or in flight now, duplicates included */
     uint64_t time_ns;               /* of the engine: all that was due by then has been done */
-    /* PFC by priority: pauses that the far end asked for, those that the transmitter was told, and how long it paused. */
+    /* PFC by priority: pauses that the far end asked for, those that the transmitter received, and how long it paused. */
     uint64_t pauses_sent[GB_PRIORITIES], pauses_received[GB_PRIORITIES], paused_ns[GB_PRIORITIES];
 };
 
@@ -97,7 +97,7 @@ struct gb_device_statistics {
     uint64_t cloned, replicated, resubmitted, recirculated;
     uint64_t no_entry_drops;        /* of the program's drops: those by the action that a table runs on a miss */
     uint64_t copied;                /* copies that groups and clone sessions made of a packet besides itself */
-    uint64_t packet_ins;            /* went to the controller's port, whether anybody listens or not */
+    uint64_t packet_ins;            /* went to the controller's port, whether a controller listens or not */
     uint64_t packet_outs;           /* came from there */
     uint64_t no_session_clones;     /* not made, since the clone session has no ports */
 };
@@ -149,7 +149,7 @@ struct gb_engine_statistics {
 
 struct gb_stop {
     uint64_t time_ns;
-    uint32_t due_count;             /* inboxes with frames to be told of */
+    uint32_t due_count;             /* inboxes with frames to be notified of */
     uint32_t host_events;               /* 1: there are new ones */
     uint32_t idle;                  /* 1: nothing is queued, in flight or to be generated */
     uint32_t paused;                /* 1: it is not that far yet: call again, after having looked at signals */
@@ -213,9 +213,9 @@ int gb_engine_quiesce(struct gb_engine *, uint64_t timeout_ns);
 /* Manual clock: work through all events up to `nanoseconds` from now. -ELOOP after max_events events. */
 int gb_engine_advance(struct gb_engine *, uint64_t nanoseconds, uint64_t max_events);
 /* Manual clock: work through events up to until_ns (UINT64_MAX: until none is left), but stop at the first time at which
- * an inbox has frames to be told of or a host event is raised, once all else at that time is done too. `due` takes the
- * numbers of those inboxes, in order; each is told of once for each batch. -ELOOP after max_events of one time; -EDEADLK
- * when links with PFC wait for each other for good (gb_engine_deadlock). It returns after GB_MOST_RUN_NS of the clock on the wall
+ * an inbox is due or a host event is raised, once all else at that time is done too. `due` takes the
+ * numbers of those inboxes, in order; each is given once for each batch. -ELOOP after max_events of one time; -EDEADLK
+ * when links with PFC wait for each other for good (gb_engine_deadlock). It returns after GB_MOST_RUN_NS of wall-clock time
  * at the latest, but for what happens at one time; what happens does not depend on that. */
 int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_events, struct gb_stop *, uint32_t *due,
                         uint32_t capacity);
@@ -223,11 +223,11 @@ int gb_engine_run_until(struct gb_engine *, uint64_t until_ns, uint64_t max_even
  * events, and as long as they have so many in a window on average and are faster than one after the other (by the clock on
  * the wall). fewest_events 0: however little there is to do, and however long it takes. */
 void gb_engine_set_lookahead_windows(struct gb_engine *, uint64_t after_events, uint64_t fewest_events);
-/* For how long hosts can be told of nothing that queue pairs do, as far as that can be seen without looking ahead; 0: of
+/* For how long queue pairs do not notify hosts of anything, as far as that can be seen without looking ahead; 0: of
  * something at any time. */
 uint64_t gb_engine_silence(struct gb_engine *);
-/* From now on LPs are worked on side by side even where somebody listens to switches (gb_engine_listen), as the caller
- * knows that they tell nothing. If one does after all meanwhile, gb_engine_run_until is -EXDEV. */
+/* From now on LPs are worked on side by side even where a controller listens to switches (gb_engine_listen): the caller
+ * knows that they send nothing. If one does after all meanwhile, gb_engine_run_until is -EXDEV. */
 void gb_engine_expect_no_host_events(struct gb_engine *);
 /* Links with PFC that wait for each other in a circle, each for the next; how many, 0 if none waits for good. */
 uint32_t gb_engine_deadlock(struct gb_engine *, struct gb_pause *circle, uint32_t capacity);
@@ -254,7 +254,7 @@ int gb_engine_add_link(struct gb_engine *, uint64_t device_a, uint32_t port_a, u
                        const struct gb_link_model *a_to_b, const struct gb_link_model *b_to_a);
 int gb_engine_add_open_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,
                             const struct gb_link_model *out);
-/* A port that ends in memory. Nobody listens there until gb_engine_open_inbox: frames to it are lost unnoticed. */
+/* A port that ends in memory. Until gb_engine_open_inbox frames to it are lost unnoticed. */
 int gb_engine_add_memory_port(struct gb_engine *, uint64_t device_id, uint32_t port, const struct gb_link_model *in,
                               const struct gb_link_model *out);
 int gb_engine_add_interface(struct gb_engine *, uint64_t device_id, uint32_t port, const char *interface,
@@ -298,12 +298,12 @@ int gb_engine_device_classes(struct gb_engine *, uint64_t device_id, struct gb_d
 
 /* ---- Hosts in memory (memory.c) ---- */
 
-/* Keep the frames that leave through a memory port from now on. Their owner is told receive_coalescing_ns after the
- * first of a batch arrived, as by ethtool's rx-usecs; with GB_NEVER_TOLD never, and may look at any time. The inbox's
+/* Keep the frames that leave through a memory port from now on. Their owner is notified receive_coalescing_ns after the
+ * first of a batch arrived, as by ethtool's rx-usecs; with GB_NEVER_NOTIFY never, and may look at any time. The inbox's
  * number, or a negative errno. Opened again, it changes its time of coalescing; what it holds stays. */
-#define GB_NEVER_TOLD UINT64_MAX
+#define GB_NEVER_NOTIFY UINT64_MAX
 int gb_engine_open_inbox(struct gb_engine *, uint64_t device_id, uint32_t port, uint64_t receive_coalescing_ns);
-/* Nobody listens any more; what it holds is thrown away. */
+/* Stop listening; what it holds is thrown away. */
 int gb_engine_close_inbox(struct gb_engine *, uint32_t inbox);
 /* Offer frames to the link of the inbox's port, in order. Frame i begins at frames + i * stride and has lengths[i]
  * bytes; lengths NULL: all have `stride`. It is offered at times_ns[i], at once if that is over; times_ns NULL: now.
@@ -347,7 +347,7 @@ int gb_engine_capture_close(struct gb_engine *, uint32_t capture, uint64_t *pack
 
 /* ---- From the data plane to the controller (host_events.c) ---- */
 
-/* Which kinds (bits 1 << enum gb_host_event_kind) of host event somebody listens to; the others are dropped uncounted. */
+/* Which kinds (bits 1 << enum gb_host_event_kind) of host event are listened to; the others are dropped uncounted. */
 int gb_engine_listen(struct gb_engine *, uint64_t device_id, uint32_t kinds);
 /* The oldest host event, for gb_host_event_free; NULL after the timeout, or once gb_engine_host_event_close was called. */
 struct gb_host_event *gb_engine_host_event_wait(struct gb_engine *, uint64_t timeout_ns);

@@ -183,15 +183,15 @@ void port_look(struct device *, uint32_t port);
 /* Tell the engine, by netlink_fd, when interfaces go up and down. The first call opens it; 0 or a negative errno. */
 int carriers_watch(struct gb_engine *);
 void carrier_take(struct gb_engine *, struct port_io *, bool carrier);
-/* Take what the kernel has told since. */
+/* Take what the kernel has reported since. */
 void carriers_read(struct gb_engine *);
 
 /* ---- Ports that end in memory (memory.c) ---- */
 
-enum listener { NOBODY, DRAIN, INBOX };
+enum listener { NO_LISTENER, DRAIN, INBOX };
 
-/* A host's end of a link. Frames for an inbox wait as on a NIC's ring, until the NIC tells of them:
- * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_TOLD). */
+/* A host's end of a link. Frames for an inbox wait as on a NIC's ring, until the NIC notifies the host:
+ * receive_coalescing_ns after the first (ethtool's rx-usecs), or not at all (GB_NEVER_NOTIFY). */
 struct memory_port {
     struct port_io io;              /* first */
     enum listener listener;
@@ -201,22 +201,22 @@ struct memory_port {
     struct sink *sink;              /* or NULL */
     struct nic *nic;                /* with queue pairs (transport/nic.h), or NULL */
     uint64_t receive_coalescing_ns;
-    struct packet_list ring;        /* arrived since the NIC told last */
-    struct packet_list told;
+    struct packet_list ring;        /* arrived since the last notification */
+    struct packet_list notified;    /* of these the owner was notified */
     struct timer interrupt;
     struct packet_list outbox;      /* to be sent at their times */
     struct timer sending;
     struct memory_port *next_due;   /* on its LP's list */
     uint64_t due_order;             /* since when, among all */
     bool due;
-    int told_fd;                    /* an eventfd for its owner, where no data plane stops; or -1 */
+    int notify_fd;                  /* an eventfd for its owner, where no data plane stops; or -1 */
 };
 
 int memory_port_create(struct device *, uint32_t port, enum listener, struct memory_port **);
 /* Stop the data plane for its owner. */
-void memory_port_tell(struct logical_process *, struct memory_port *);
-/* Whether its owner may have to be told of frames, or looks at them at any time. */
-bool memory_port_tells(struct port_io *);
+void memory_port_notify(struct logical_process *, struct memory_port *);
+/* Whether its owner may have to be notified of frames, or looks at them at any time. */
+bool memory_port_notifies(struct port_io *);
 /* The port by its number, or by its place; NULL if it does not end in memory. */
 struct memory_port *memory_port_at(struct gb_engine *, uint64_t device_id, uint32_t port);
 
@@ -289,7 +289,7 @@ struct logical_process {
     struct arena arena;             /* of its directions and switches */
     struct side *side;              /* while it is worked on beside others; or NULL */
     struct gb_engine_statistics statistics;     /* of its timers */
-    struct memory_port *due_first, *due_last;   /* whose owners are to be told of frames */
+    struct memory_port *due_first, *due_last;   /* whose owners are to be notified of frames */
     struct consumer *acting_first, *acting_last;    /* whose collectives may send */
     uint64_t arrived_packets;       /* in inboxes and drained */
 };
@@ -303,7 +303,7 @@ void lps_statistics(struct gb_engine *, struct gb_engine_statistics *);
 uint64_t lps_live(const struct gb_engine *);
 uint64_t lps_arrived(const struct gb_engine *);
 void lps_set_now(struct gb_engine *, uint64_t now_ns);
-/* Take the numbers of inboxes with frames to be told of, in order, up to those due from `order` on; how many. */
+/* Take the numbers of inboxes whose owners are to be notified, in order, up to those due from `order` on; how many. */
 uint32_t lps_take_due(struct gb_engine *, uint64_t order, uint32_t *numbers, uint32_t capacity);
 /* Since when the first of them is due; UINT64_MAX: none is. */
 uint64_t lps_due_order(const struct gb_engine *);
@@ -318,7 +318,7 @@ struct lookahead;
 
 /* Manual clock: work through events up to until_ns side by side, while there are many and that is faster. 0 if nothing was
  * done, 1 if all that was due was, or some of it, 2 if it may go on at once; -ELOOP after max_events of one time, -EXDEV if a
- * switch told its controller something. alone_ns: what an event takes on one thread, 0 if that is unknown. */
+ * switch sent its controller a message. alone_ns: what an event takes on one thread, 0 if that is unknown. */
 int lookahead_run(struct gb_engine *, uint64_t until_ns, uint64_t max_events, double alone_ns);
 void lookahead_free(struct gb_engine *);
 /* From within: let the packet arrive in another LP. */
@@ -337,7 +337,7 @@ struct gb_engine {
     uint64_t events_before_lookahead, fewest_events_in_lookahead;
     uint32_t lookahead_put_off;       /* the former are doubled so often */
     int epoll_fd, wake_fd, timer_fd;
-    int netlink_fd;                 /* tells of interfaces; -1: there are none */
+    int netlink_fd;                 /* reports on interfaces; -1: there are none */
     uint64_t armed_ns;              /* what timer_fd is set to; 0: nothing */
     uint64_t now_ns, clock_ns;      /* as in the LP that is worked on */
     uint64_t manual_ns;
@@ -360,7 +360,7 @@ struct gb_engine {
     bool has_pfc;                   /* some link has, or had */
     uint64_t watch_ns;              /* when to look for deadlocks next */
     bool host_event_waits;              /* since the data plane last stopped for one */
-    bool expects_no_host_events;        /* as the caller says: LPs may be worked on side by side */
+    bool expects_no_host_events;        /* the caller guarantees it: LPs may be worked on side by side */
     _Atomic bool unexpected_host_event; /* there was one meanwhile */
 
     struct generator **generators;
@@ -392,7 +392,7 @@ static inline struct logical_process *lps_next(struct gb_engine *engine) {
     return next;
 }
 
-/* Whether an owner is to be told, or a collective may send. */
+/* Whether an owner is to be notified, or a collective may send. */
 static inline bool lps_wait(const struct gb_engine *engine) {
     bool waits = false;
     for (uint32_t i = 0; i < engine->lp_count; i++)

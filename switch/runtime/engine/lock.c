@@ -49,7 +49,7 @@ void engine_lock_control(struct engine_lock *lock) {
     lock->controls_waiting++;
     while (lock->held || batch_is_next(lock)) {
         if (!lock->held)
-            /* It has lost patience since it was last told to wait. */
+            /* Its timeout has passed since it was last made to wait. */
             call_next(&lock->batch_turn);
         await(lock, &lock->control_turn);
     }

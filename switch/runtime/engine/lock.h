@@ -12,7 +12,7 @@
  * the data plane in between, until it has waited for LOCK_TIMEOUT_NS. */
 struct engine_lock {
     pthread_mutex_t mutex;
-    uint32_t control_turn, batch_turn;      /* futexes: they change whenever somebody is to look again */
+    uint32_t control_turn, batch_turn;      /* futexes: they change whenever a thread is to look again */
     bool held, batch_waits;
     uint32_t controls_waiting;
     uint64_t batch_waits_since_ns;

@@ -4,8 +4,8 @@
  * that all the spare room is headroom, where deparsers put what they add.
  *
  * Hollow packets have headers, and a payload that is a length alone: whoever looks sees zeros. Their buffers are kept
- * apart, unless they are small. Such a buffer is zero from zeros_from on, always, so that nobody has to write or copy what
- * is not there; and memory that nobody has touched takes no room.
+ * apart, unless they are small. Such a buffer is always zero from zeros_from on, so there is no need to write or copy what
+ * is not there; and untouched memory takes no room.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@ enum {
     LOOK_WINDOWS = 64,              /* after so many, and so on: are they enough? */
     SPINS = 4000,                   /* before another thread may have the processor */
     MOST_PUT_OFF = 10,              /* times the events before windows are doubled, as windows were slower */
-    FEWEST_WINDOWS = 8,             /* for so many nobody has to act, or they are not begun */
+    FEWEST_WINDOWS = 8,             /* during as many no host may have to act, or they are not begun */
 };
 
 /* ---- Waiting for each other ---- */
@@ -66,7 +66,7 @@ static struct event *log_event(struct side *side, uint64_t due_ns, uint64_t sequ
     return &events->events[events->count++];
 }
 
-/* Everything of this moment has happened: one of the NICs sends what became ready because of it. */
+/* Everything of this time has happened: one of the NICs sends what became ready because of it. */
 static void let_nic_act(struct logical_process *lp, struct side *side) {
     log_event(side, lp->now_ns, collectives_own_order(lp))->is_last = true;
     lp->clock_ns = lp->now_ns;
@@ -112,7 +112,7 @@ static void run_window(struct lookahead *lookahead, struct side *side, uint64_t 
     side->events[side->parity].count = 0;
     side->crossing_ns[side->parity] = UINT64_MAX;
     side->kept_limit[side->parity] = work(lp, side, end_ns, lookahead->max_events);
-    side->tells[side->parity] = lp->due_first;
+    side->notifies[side->parity] = lp->due_first;
     side->next_ns[side->parity] = timer_next(&lp->timers)->due_ns;
     side->caused[side->parity] = side->causes.count;
 }
@@ -189,10 +189,10 @@ static bool kept_limits(const struct lookahead *lookahead, uint32_t parity) {
 }
 
 static bool an_agent_is_due(const struct lookahead *lookahead, uint32_t parity) {
-    bool tells = false;
+    bool notifies = false;
     for (uint32_t i = 0; i < lookahead->count; i++)
-        tells |= lookahead->sides[i].tells[parity];
-    return tells;
+        notifies |= lookahead->sides[i].notifies[parity];
+    return notifies;
 }
 
 /* The same decisions on every thread, as all look at the same. The first looks at the clock: where others want the
@@ -216,9 +216,9 @@ static void run_side(struct lookahead *lookahead, struct side *side) {
             events += lookahead->sides[i].events[side->parity].count;
         }
         begin_ns = next_begin(lookahead, side->parity);
-        bool kept = kept_limits(lookahead, side->parity), told_slow = lookahead->sides[0].slow[side->parity];
+        bool kept = kept_limits(lookahead, side->parity), was_slow = lookahead->sides[0].slow[side->parity];
         bool paused = lookahead->sides[0].paused[side->parity];
-        bool stops = !kept || told_slow || paused || an_agent_is_due(lookahead, side->parity);
+        bool stops = !kept || was_slow || paused || an_agent_is_due(lookahead, side->parity);
         if (done % LOOK_WINDOWS == 0) {
             stops |= events < LOOK_WINDOWS * lookahead->fewest_events;
             if (side == lookahead->sides && lookahead->alone_ns > 0) {
@@ -230,7 +230,7 @@ static void run_side(struct lookahead *lookahead, struct side *side) {
         }
         side->parity = !side->parity;
         if (stops || begin_ns > lookahead->until_ns || begin_ns == UINT64_MAX) {
-            side->end = (struct lookahead_end){base, begin_ns, kept, done > LOOK_WINDOWS, told_slow, paused};
+            side->end = (struct lookahead_end){base, begin_ns, kept, done > LOOK_WINDOWS, was_slow, paused};
             return;
         }
     }
@@ -321,7 +321,7 @@ void lookahead_free(struct gb_engine *engine) {
 
 /* ---- Whether, and how ---- */
 
-/* The least delay of a link, which packets need from one LP to another; 0: somebody outside may have to act at
+/* The least delay of a link, which packets need from one LP to another; 0: a host may have to act at
  * any time, or sees the order in which LPs act. */
 static uint64_t lookahead(const struct gb_engine *engine) {
     uint64_t least_ns = UINT64_MAX;
@@ -331,7 +331,7 @@ static uint64_t lookahead(const struct gb_engine *engine) {
         if (engine->devices[i]->listens)
             return 0;
     for (uint32_t i = 0; i < engine->io_count; i++)
-        if (memory_port_tells(engine->ios[i]))
+        if (memory_port_notifies(engine->ios[i]))
             return 0;
     for (uint32_t i = 0; i < engine->direction_count; i++) {
         const struct gb_link_model *model = engine->directions[i]->parent->model;

@@ -37,13 +37,13 @@ struct side {
     uint64_t crossing_ns[2];        /* the first arrival of what crosses */
     uint32_t caused[2];
     bool kept_limit[2], slow[2], paused[2];
-    bool tells[2];                  /* an agent is to be told of something, which nobody expected */
+    bool notifies[2];               /* an agent is to be notified, unexpectedly */
 };
 
 struct lookahead {
     uint32_t count;
     uint64_t until_ns, lookahead_ns, max_events, fewest_events;
-    double alone_ns;                /* of the clock on the wall, for an event on one thread; 0: unknown */
+    double alone_ns;                /* wall-clock time of an event on one thread; 0: unknown */
     uint64_t base, begin_ns;        /* of the first window */
     pthread_mutex_t mutex;
     pthread_cond_t begins;

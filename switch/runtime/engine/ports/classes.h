@@ -13,7 +13,7 @@ bool class_fits(const struct gb_class_pattern *, const struct packet *);
 /* Where classes are counted: look which one the packet is of. */
 void classify(const struct gb_engine *, struct packet *);
 
-/* Out of the way of packets that nobody counts by class: the caller looks whether there is a struct of counts. The class of
+/* Away from packets that are not counted by class: the caller looks whether there is a struct of counts. The class of
  * a frame is looked at where a host's link or the controller hands it in, and where it has passed a switch's egress. */
 #define ASIDE __attribute__((cold, noinline))
 ASIDE void classes_entered(struct link_direction *, struct packet *);

@@ -12,10 +12,10 @@
 #include "engine/internal.h"
 #include "engine/transport/nic.h"
 
-void memory_port_tell(struct logical_process *lp, struct memory_port *port) {
-    if (port->told_fd >= 0) {
+void memory_port_notify(struct logical_process *lp, struct memory_port *port) {
+    if (port->notify_fd >= 0) {
         uint64_t one = 1;
-        ssize_t written = write(port->told_fd, &one, sizeof one);
+        ssize_t written = write(port->notify_fd, &one, sizeof one);
         (void)written;              /* fails only when it is readable already */
         return;
     }
@@ -33,8 +33,8 @@ void memory_port_tell(struct logical_process *lp, struct memory_port *port) {
 
 static void interrupt(struct logical_process *lp, void *owner) {
     struct memory_port *port = owner;
-    list_join(&port->told, &port->ring);
-    memory_port_tell(lp, port);
+    list_join(&port->notified, &port->ring);
+    memory_port_notify(lp, port);
 }
 
 static void keep(struct logical_process *lp, struct memory_port *port, struct packet *packet) {
@@ -46,11 +46,11 @@ static void keep(struct logical_process *lp, struct memory_port *port, struct pa
         list_append(&lp->engine->drained, packet);
     } else if (timer_armed(&port->interrupt)) {
         list_append(&port->ring, packet);
-    } else if (port->receive_coalescing_ns == GB_NEVER_TOLD) {
-        list_append(&port->told, packet);
+    } else if (port->receive_coalescing_ns == GB_NEVER_NOTIFY) {
+        list_append(&port->notified, packet);
     } else if (port->receive_coalescing_ns == 0) {
-        list_append(&port->told, packet);
-        memory_port_tell(lp, port);
+        list_append(&port->notified, packet);
+        memory_port_notify(lp, port);
     } else {
         list_append(&port->ring, packet);
         timer_arm(&lp->timers, &port->interrupt, lp->now_ns + port->receive_coalescing_ns);
@@ -63,7 +63,7 @@ static void memory_send(struct logical_process *lp, struct port_io *io, struct p
     if (port->nic && nic_take(lp, port->nic, packet))
         return;
     bool taken = port->sink && sink_take(port->sink, packet, lp->now_ns);
-    if (taken || port->listener == NOBODY)
+    if (taken || port->listener == NO_LISTENER)
         packet_free(&lp->pool, packet);
     else
         keep(lp, port, packet);
@@ -82,9 +82,9 @@ static void send_due(struct logical_process *lp, void *owner) {
 }
 
 static void throw_away(struct memory_port *port) {
-    port->lp->arrived_packets -= port->ring.count + port->told.count;
+    port->lp->arrived_packets -= port->ring.count + port->notified.count;
     list_free(&port->lp->pool, &port->ring);
-    list_free(&port->lp->pool, &port->told);
+    list_free(&port->lp->pool, &port->notified);
 }
 
 static void memory_close(struct gb_engine *engine, struct port_io *io) {
@@ -94,8 +94,8 @@ static void memory_close(struct gb_engine *engine, struct port_io *io) {
     list_free(&port->lp->pool, &port->outbox);
     free(port->sink);
     nic_free(port->nic);
-    if (port->told_fd >= 0)
-        close(port->told_fd);
+    if (port->notify_fd >= 0)
+        close(port->notify_fd);
     free(port);
 }
 
@@ -117,7 +117,7 @@ int memory_port_create(struct device *device, uint32_t port, enum listener liste
     memory->port = port;
     memory->number = engine->io_count;
     memory->listener = listener;
-    memory->told_fd = -1;
+    memory->notify_fd = -1;
     static const struct timer_kind interrupts = {.fire = interrupt}, sendings = {.fire = send_due};
     memory->interrupt = (struct timer){.kind = &interrupts, .owner = memory};
     memory->sending = (struct timer){.kind = &sendings, .owner = memory};
@@ -132,10 +132,10 @@ static struct memory_port *memory_port_of(struct port_io *io) {
     return io && io->kind == &memory_io ? (struct memory_port *)io : NULL;
 }
 
-bool memory_port_tells(struct port_io *io) {
+bool memory_port_notifies(struct port_io *io) {
     const struct memory_port *port = memory_port_of(io);
     return !port || port->listener == DRAIN || timer_armed(&port->interrupt) ||
-           (port->listener == INBOX && port->receive_coalescing_ns != GB_NEVER_TOLD);
+           (port->listener == INBOX && port->receive_coalescing_ns != GB_NEVER_NOTIFY);
 }
 
 struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
@@ -146,12 +146,12 @@ struct memory_port *memory_port_at(struct gb_engine *engine, uint64_t device_id,
 
 /* ---- Control ---- */
 
-int gb_engine_told_descriptor(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
+int gb_engine_notify_descriptor(struct gb_engine *engine, uint64_t device_id, uint32_t port) {
     engine_lock_control(&engine->lock);
     struct memory_port *memory = engine->manual_clock ? NULL : memory_port_at(engine, device_id, port);
-    if (memory && memory->told_fd < 0)
-        memory->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    int outcome = !memory ? -ENXIO : memory->told_fd < 0 ? -errno : memory->told_fd;
+    if (memory && memory->notify_fd < 0)
+        memory->notify_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int outcome = !memory ? -ENXIO : memory->notify_fd < 0 ? -errno : memory->notify_fd;
     engine_unlock(&engine->lock);
     return outcome;
 }
@@ -169,8 +169,8 @@ int gb_engine_open_inbox(struct gb_engine *engine, uint64_t device_id, uint32_t 
     if (memory && memory->listener != DRAIN) {
         memory->listener = INBOX;
         memory->receive_coalescing_ns = receive_coalescing_ns;
-        if (memory->told.count && receive_coalescing_ns != GB_NEVER_TOLD)
-            memory_port_tell(memory->lp, memory);
+        if (memory->notified.count && receive_coalescing_ns != GB_NEVER_NOTIFY)
+            memory_port_notify(memory->lp, memory);
         outcome = (int)memory->number;
     }
     engine_unlock(&engine->lock);
@@ -181,7 +181,7 @@ int gb_engine_close_inbox(struct gb_engine *engine, uint32_t inbox) {
     engine_lock_control(&engine->lock);
     struct memory_port *port = inbox_of(engine, inbox);
     if (port) {
-        port->listener = NOBODY;
+        port->listener = NO_LISTENER;
         timer_stop(&port->lp->timers, &port->interrupt);
         throw_away(port);
     }
@@ -228,10 +228,10 @@ int gb_engine_inbox_waiting(struct gb_engine *engine, uint32_t inbox, uint32_t *
     struct memory_port *port = inbox_of(engine, inbox);
     if (port) {
         *longest = 0;
-        for (const struct packet *packet = port->told.first; packet; packet = packet->next)
+        for (const struct packet *packet = port->notified.first; packet; packet = packet->next)
             if (packet->view.length > *longest)
                 *longest = packet->view.length;
-        outcome = port->told.count > INT32_MAX ? INT32_MAX : (int)port->told.count;
+        outcome = port->notified.count > INT32_MAX ? INT32_MAX : (int)port->notified.count;
     }
     engine_unlock(&engine->lock);
     return outcome;
@@ -244,8 +244,8 @@ int gb_engine_receive(struct gb_engine *engine, uint32_t inbox, uint8_t *frames,
     struct memory_port *port = inbox_of(engine, inbox);
     if (port) {
         uint32_t count = 0;
-        for (; count < capacity && port->told.first; count++) {
-            struct packet *packet = list_pop(&port->told);
+        for (; count < capacity && port->notified.first; count++) {
+            struct packet *packet = list_pop(&port->notified);
             uint32_t length = packet->view.length < stride ? packet->view.length : (uint32_t)stride;
             memcpy(frames + count * stride, packet->view.data, length);
             lengths[count] = length;

@@ -53,8 +53,8 @@ static void write_frame(struct packet *packet, uint32_t priority, bool pause) {
     packet->pauses = pause;
 }
 
-/* False when out of memory. */
-static bool tell(struct logical_process *lp, struct link_direction *direction, uint32_t priority, bool pause) {
+/* Send a PFC frame that pauses a priority or lets it go on; false when out of memory. */
+static bool send_pause(struct logical_process *lp, struct link_direction *direction, uint32_t priority, bool pause) {
     struct packet *frame = packet_take(&lp->pool, 0, PAUSE_FRAME_BYTES);
     if (!frame)
         return false;
@@ -72,7 +72,7 @@ void pfc_hold(struct logical_process *lp, struct packet *packet) {
     packet->buffered_bytes = packet->view.length;
     pfc->buffered_bytes[priority] += packet->buffered_bytes;
     if (xoff_bytes && pfc->buffered_bytes[priority] > xoff_bytes && !(pfc->asked & bit) &&
-        tell(lp, direction, priority, true))
+        send_pause(lp, direction, priority, true))
         pfc->asked |= (uint8_t)bit;
 }
 
@@ -83,7 +83,7 @@ void pfc_release(struct logical_process *lp, struct buffered buffered) {
     uint32_t bit = 1u << buffered.priority;
     pfc->buffered_bytes[buffered.priority] -= buffered.bytes;
     if ((pfc->asked & bit) && pfc->buffered_bytes[buffered.priority] <= buffered.by->model->pfc_xon_bytes &&
-        tell(lp, buffered.by, buffered.priority, false))
+        send_pause(lp, buffered.by, buffered.priority, false))
         pfc->asked &= (uint8_t)~bit;
 }
 

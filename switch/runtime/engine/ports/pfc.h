@@ -8,7 +8,7 @@
 
 enum { PAUSE_FRAME_BYTES = 60 };    /* 64 with the frame check sequence, which no length of this model counts */
 
-/* Of one direction of a link: what its far end holds of what came by it, and what its transmitter was told. */
+/* Of one direction of a link: what its far end holds of what came by it, and what its transmitter received. */
 struct pfc {
     uint64_t since_ns[GB_PRIORITIES];               /* of the end that sends: paused since then */
     _Alignas(APART) uint64_t buffered_bytes[GB_PRIORITIES];    /* of the far end, by the priority on the link */

@@ -1,5 +1,5 @@
 /* Which ports are up. Those of links between switches are, unless the link was cut. Those on network interfaces follow
- * the interface, of which the kernel tells by rtnetlink (rtnetlink(7), RTMGRP_LINK): a veth's carrier goes when the
+ * the interface, which the kernel reports by rtnetlink (rtnetlink(7), RTMGRP_LINK): a veth's carrier goes when the
  * other end is set down.
  */
 #include <errno.h>
@@ -84,7 +84,7 @@ static void take_message(struct gb_engine *engine, const struct nlmsghdr *header
         header->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifinfomsg)))
         return;
     const struct ifinfomsg *link = NLMSG_DATA(header);
-    /* Bridges tell of their ports in messages of their own family, without the interface's flags. */
+    /* Bridges report on their ports in messages of their own family, without the interface's flags. */
     if (link->ifi_family != AF_UNSPEC)
         return;
     for (uint32_t i = 0; i < engine->io_count; i++) {

@@ -144,7 +144,7 @@ static void restore_vlan_tag(struct packet *packet, struct msghdr *message) {
 
 static void receive_frames(struct gb_engine *engine, struct interface *interface) {
     struct receive_batch *batch = interface->jumbo ? engine->receive_large : engine->receive_small;
-    /* -1 when the interface went down meanwhile; the socket tells once and goes on when it is up again. */
+    /* -1 when the interface went down meanwhile; the socket reports it once and goes on when it is up again. */
     struct logical_process *lp = interface->io.in->lp;
     unsigned room = refill(engine, &lp->pool, batch);
     int received = recvmmsg(interface->fd, batch->messages, room, MSG_DONTWAIT, NULL);

@@ -1,4 +1,4 @@
-/* Who uses queue pairs: what they ask, and what they are told. */
+/* Consumers of queue pairs: their requests, and their completions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void consumer_complete(struct logical_process *lp, struct consumer *consumer, en
                                .kind = kind,
                                .pair = number};
     if (kind != GB_COMPLETION_COLLECTIVE_ENDED)
-        memory_port_tell(lp, consumer->nic->port);
+        memory_port_notify(lp, consumer->nic->port);
 }
 
 /* ---- Life ---- */

@@ -289,7 +289,7 @@ static void take_part(struct logical_process *lp, struct stream *stream, const s
     uint64_t bits = get_64(data + options->bits_offset);
     struct fragment *fragment = fragment_of(stream, number);
     if (!bits || bits & ~options->everybody) {
-        stream->statistics.duplicates++;    /* of nobody whom this knows */
+        stream->statistics.duplicates++;    /* of no known source */
         return;
     }
     if (!fragment->used || fragment->number < number)
@@ -317,7 +317,7 @@ static void take_part(struct logical_process *lp, struct stream *stream, const s
           sum_of(stream, number, fragment->bits != options->everybody));
 }
 
-/* A sink's: false if nobody has asked for its vector yet. */
+/* A sink's: false if its vector was not asked for yet. */
 static bool take_fragment(struct logical_process *lp, struct stream *stream, const struct packet *packet) {
     const struct gb_stream_options *options = &stream->options;
     const uint8_t *data = packet->view.data;

@@ -208,13 +208,13 @@ struct packet *nic_next(struct logical_process *lp, struct nic *nic) {
 
 static bool give(struct logical_process *lp, struct queue_pair *pair, struct packet *packet) {
     struct arrival arrival;
-    struct acknowledgement told;
+    struct acknowledgement ack;
     if (roce_read_data(packet, &arrival)) {
         receiver_take(lp, pair, packet, &arrival);
         return true;
     }
-    if (roce_read_acknowledgement(packet, &told))
-        sender_acknowledged(lp, pair, &told);
+    if (roce_read_acknowledgement(packet, &ack))
+        sender_acknowledged(lp, pair, &ack);
     else if (roce_opcode(packet) == CNP)
         congestion_notified(pair, lp->now_ns);
     else

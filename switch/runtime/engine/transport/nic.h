@@ -35,7 +35,7 @@ struct packet *nic_next(struct logical_process *, struct nic *);
 bool nic_take(struct logical_process *, struct nic *, struct packet *);
 void nic_free(struct nic *);
 void consumers_free(struct gb_engine *);
-/* For how long no agent can be told of what its queue pairs do; 0: it may be at any time. */
+/* For how long no agent can be notified of what its queue pairs do; 0: it may be at any time. */
 uint64_t consumers_silence_ns(const struct gb_engine *);
 
 #pragma GCC visibility pop

@@ -12,7 +12,7 @@
 enum {
     MOST_OUTSTANDING = 1 << 16,     /* packets of a pair; PSNs must tell twice as many apart */
     PSN_BITS = 24,
-    BLOCK_PACKETS = 64,             /* that a selective acknowledgement tells of */
+    BLOCK_PACKETS = 64,             /* that a selective acknowledgement reports on */
     TIMED = 4,                      /* packets of a pair at a time */
     ROUND_TRIPS = 8,                /* that a pair remembers */
 };
@@ -60,10 +60,10 @@ struct receiver {
     uint32_t messages, unacknowledged;  /* packets */
     uint32_t marked_bytes;          /* of all so far, modulo 2^32 */
     uint64_t cnp_ns;                /* when the last one was caused */
-    uint64_t low_block, high_block; /* selective repeat: to be told of; none if low is larger */
+    uint64_t low_block, high_block; /* selective repeat: to be reported; none if low is larger */
     struct packet **buffered;           /* selective repeat: came before `expected`, by number */
     uint32_t buffered_capacity, buffered_count;
-    bool in_message, acknowledge, negative, negative_told, cnp, had_cnp;
+    bool in_message, acknowledge, negative, negative_sent, cnp, had_cnp;
 };
 
 struct queue_pair {
@@ -87,7 +87,7 @@ struct consumer {
     struct queue_pair *pairs;
     struct gb_completion *completions;  /* a ring */
     uint32_t first, count, capacity;
-    uint32_t talking;               /* pairs that are not for collectives: any message may be told of */
+    uint32_t talking;               /* pairs that are not for collectives: any message may be reported */
     uint32_t nearly_failed;         /* pairs that the next timeout ends */
     uint64_t buffered_bytes;            /* packets that came before others of their pairs */
     uint64_t partial_bytes;         /* contents of messages that have not come as a whole */

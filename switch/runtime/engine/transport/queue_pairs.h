@@ -84,7 +84,7 @@ int gb_engine_send_message(struct gb_engine *, uint32_t consumer, uint32_t pair,
                            const void *data);
 /* An eventfd that becomes readable when a consumer at the port has a completion, where a thread is the data plane; the
  * engine's. -ENXIO with a manual clock, and if the port does not end in memory. */
-int gb_engine_told_descriptor(struct gb_engine *, uint64_t device_id, uint32_t port);
+int gb_engine_notify_descriptor(struct gb_engine *, uint64_t device_id, uint32_t port);
 /* The oldest completions; how many. */
 int gb_engine_completions(struct gb_engine *, uint32_t consumer, struct gb_completion *, uint32_t capacity);
 /* Copy the contents of a message to `to`, and give them back; to NULL: give them back alone. */

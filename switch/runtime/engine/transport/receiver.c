@@ -1,7 +1,7 @@
 /* The receiving half of a queue pair: packets become messages again, in order, and are acknowledged.
  *
  * With go-back-N what comes out of order is dropped, and the first such packet answered by a negative acknowledgement.
- * With selective repeat it is held until what is missing has come, and told of.
+ * With selective repeat it is held until what is missing has come, and reported.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static bool accept(struct logical_process *lp, struct queue_pair *pair, const st
     pair->consumer->partial_bytes += arrival->payload_bytes;
     pair->statistics.received_bytes += arrival->payload_bytes;
     receiver->expected++;
-    receiver->negative_told = false;
+    receiver->negative_sent = false;
     if (++receiver->unacknowledged >= pair->options.acknowledge_every || arrival->wants_acknowledgement ||
         arrival->ends)
         receiver->acknowledge = true;
@@ -184,8 +184,8 @@ static bool take(struct logical_process *lp, struct queue_pair *pair, struct pac
         return hold(lp, pair, packet, psn);
     }
     pair->statistics.out_of_order++;
-    if (!receiver->negative_told)
-        receiver->negative = receiver->negative_told = true;
+    if (!receiver->negative_sent)
+        receiver->negative = receiver->negative_sent = true;
     return false;
 }
 
@@ -220,7 +220,7 @@ static uint64_t come_of(const struct receiver *receiver, uint64_t block) {
 
 static struct packet *acknowledgement(struct logical_process *lp, struct queue_pair *pair) {
     struct receiver *receiver = &pair->receiver;
-    struct acknowledgement told = {
+    struct acknowledgement ack = {
         .negative = receiver->negative,
         .selective = selective(pair) || pair->congestion->echoes_marks,
         .psn = (uint32_t)receiver->expected,
@@ -230,14 +230,14 @@ static struct packet *acknowledgement(struct logical_process *lp, struct queue_p
     if (receiver->low_block < receiver->expected / BLOCK_PACKETS)
         receiver->low_block = receiver->expected / BLOCK_PACKETS;
     if (receiver->low_block <= receiver->high_block) {
-        told.negative = receiver->buffered_count > 0;
-        told.block_psn = (uint32_t)(receiver->low_block * BLOCK_PACKETS);
-        told.come = come_of(receiver, receiver->low_block);
+        ack.negative = receiver->buffered_count > 0;
+        ack.block_psn = (uint32_t)(receiver->low_block * BLOCK_PACKETS);
+        ack.come = come_of(receiver, receiver->low_block);
     }
-    struct packet *packet = roce_acknowledgement(lp, pair, &told, receiver->messages);
+    struct packet *packet = roce_acknowledgement(lp, pair, &ack, receiver->messages);
     if (!packet)
         return NULL;
-    *(told.negative ? &pair->statistics.negatives_sent : &pair->statistics.acknowledgements_sent) += 1;
+    *(ack.negative ? &pair->statistics.negatives_sent : &pair->statistics.acknowledgements_sent) += 1;
     if (receiver->low_block <= receiver->high_block)
         receiver->low_block++;
     receiver->acknowledge = receiver->low_block <= receiver->high_block;

@@ -166,19 +166,19 @@ static struct packet *control_packet(struct logical_process *lp, const struct qu
 
 /* The PSN of an acknowledgement is the last that has come, of a negative one that which is missing. */
 struct packet *roce_acknowledgement(struct logical_process *lp, const struct queue_pair *pair,
-                                    const struct acknowledgement *told, uint32_t messages) {
-    uint32_t psn = told->negative ? told->psn : told->psn - 1;
+                                    const struct acknowledgement *ack, uint32_t messages) {
+    uint32_t psn = ack->negative ? ack->psn : ack->psn - 1;
     struct packet *packet =
-        control_packet(lp, pair, ACKNOWLEDGE, psn, AETH_BYTES + (told->selective ? SELECTIVE_BYTES : 0));
+        control_packet(lp, pair, ACKNOWLEDGE, psn, AETH_BYTES + (ack->selective ? SELECTIVE_BYTES : 0));
     if (!packet)
         return NULL;
     uint8_t *at = packet->view.data + AFTER_BTH;
-    at[0] = told->negative ? NEGATIVE_SEQUENCE : 0;
+    at[0] = ack->negative ? NEGATIVE_SEQUENCE : 0;
     put_24(at + 1, messages);
-    if (told->selective) {
-        put_32(at + AETH_BYTES, told->marked_bytes);
-        put_32(at + AETH_BYTES + 4, told->block_psn & ((1u << PSN_BITS) - 1));
-        put_64(at + AETH_BYTES + 8, told->come);
+    if (ack->selective) {
+        put_32(at + AETH_BYTES, ack->marked_bytes);
+        put_32(at + AETH_BYTES + 4, ack->block_psn & ((1u << PSN_BITS) - 1));
+        put_64(at + AETH_BYTES + 8, ack->come);
     }
     return packet;
 }

@@ -1,5 +1,5 @@
 /* RoCEv2's packets: Ethernet, IPv4, UDP to port 4791, base transport header (BTH), what the opcode adds, payload, and an
- * invariant CRC of 0, as nobody here computes one.
+ * invariant CRC of 0, which is not computed here.
  *
  * A message is an RDMA WRITE with immediate data: the first packet has its length and, as virtual address, its tag; its
  * R_Key is 1 if it has contents, and 0 if it is a length alone. The immediate data are the lower half of the tag.

@@ -35,17 +35,17 @@ static struct message *message_of(const struct sender *sender, uint64_t psn) {
     return message;
 }
 
-int sender_add(struct logical_process *lp, struct queue_pair *pair, const struct message *told) {
+int sender_add(struct logical_process *lp, struct queue_pair *pair, const struct message *request) {
     struct sender *sender = &pair->sender;
-    uint64_t size_bytes = told->size_bytes, mtu_bytes = pair->options.mtu_bytes;
+    uint64_t size_bytes = request->size_bytes, mtu_bytes = pair->options.mtu_bytes;
     if (pair->failed) {
-        complete(lp, pair, GB_COMPLETION_FAILED, told->tag, size_bytes, NULL);
+        complete(lp, pair, GB_COMPLETION_FAILED, request->tag, size_bytes, NULL);
         return 0;
     }
     struct message *message = malloc(sizeof *message);
     if (!message)
         return -ENOMEM;
-    *message = *told;
+    *message = *request;
     message->next = NULL;
     message->first_psn = sender->end;
     message->packets = size_bytes ? (size_bytes + mtu_bytes - 1) / mtu_bytes : 1;
@@ -184,7 +184,7 @@ static void take_round_trip(struct sender *sender, uint64_t round_trip_ns) {
     sender->ambiguous = 0;
 }
 
-/* Of a packet that was sent again nobody knows which transmission is acknowledged (Karn and Partridge 1987): if its
+/* Of a packet that was sent again it is unknown which transmission is acknowledged (Karn and Partridge 1987): if its
  * first counted, every timeout that follows a loss would be taken for a round trip, and the next one be twice as long. */
 static void take_round_trips(const struct logical_process *lp, struct sender *sender) {
     uint32_t left = 0;
@@ -319,12 +319,12 @@ static uint64_t advance(struct logical_process *lp, struct queue_pair *pair, uin
 }
 
 /* What has come behind una; whether that is news. */
-static bool note_come(struct sender *sender, const struct acknowledgement *told) {
-    uint64_t first = widened(sender->una, told->block_psn, PSN_BITS);
+static bool note_come(struct sender *sender, const struct acknowledgement *ack) {
+    uint64_t first = widened(sender->una, ack->block_psn, PSN_BITS);
     bool news = false;
-    if (told->come && !sender->come && !(sender->come = calloc(MOST_OUTSTANDING / 64, sizeof *sender->come)))
+    if (ack->come && !sender->come && !(sender->come = calloc(MOST_OUTSTANDING / 64, sizeof *sender->come)))
         return false;
-    for (uint64_t rest = told->come; rest; rest &= rest - 1) {
+    for (uint64_t rest = ack->come; rest; rest &= rest - 1) {
         uint64_t psn = first + (uint64_t)__builtin_ctzll(rest);
         if (psn < sender->una || psn >= sender->top || has_come(sender, psn))
             continue;
@@ -349,26 +349,26 @@ static void find_lost(struct queue_pair *pair) {
         congestion_loss(pair);
 }
 
-void sender_acknowledged(struct logical_process *lp, struct queue_pair *pair, const struct acknowledgement *told) {
+void sender_acknowledged(struct logical_process *lp, struct queue_pair *pair, const struct acknowledgement *ack) {
     struct sender *sender = &pair->sender;
-    uint64_t una = widened(sender->una, told->psn, PSN_BITS), acked_bytes = 0;
+    uint64_t una = widened(sender->una, ack->psn, PSN_BITS), acked_bytes = 0;
     if (una > sender->top)
         return;
-    bool duplicate = una == sender->una && !told->negative;
+    bool duplicate = una == sender->una && !ack->negative;
     if (una > sender->una)
         acked_bytes = advance(lp, pair, una);
     take_round_trips(lp, sender);
-    if (told->selective)
-        congestion_acknowledged(pair, acked_bytes, told->marked_bytes);
+    if (ack->selective)
+        congestion_acknowledged(pair, acked_bytes, ack->marked_bytes);
     if (pair->options.recovery == GB_SELECTIVE_REPEAT) {
-        if (told->selective && note_come(sender, told)) {
+        if (ack->selective && note_come(sender, ack)) {
             take_round_trips(lp, sender);
             if (sender->timeouts)
                 set_timeouts(pair, 0);
             expect_news(lp, pair);
             find_lost(pair);
         }
-    } else if (told->negative && una == sender->una && sender->next > una) {
+    } else if (ack->negative && una == sender->una && sender->next > una) {
         congestion_loss(pair);
         go_back(sender);
     }

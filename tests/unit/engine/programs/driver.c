@@ -135,7 +135,7 @@ static void open_or_close(unsigned *seed) {
     if (pick(seed, 2))
         gb_engine_close_inbox(engine, (uint32_t)inboxes[device]);
     else {
-        uint64_t receive_coalescing_ns = pick(seed, 4) ? pick(seed, 3) * 10000 : GB_NEVER_TOLD;
+        uint64_t receive_coalescing_ns = pick(seed, 4) ? pick(seed, 3) * 10000 : GB_NEVER_NOTIFY;
         check(gb_engine_open_inbox(engine, device, MEMORY_PORT, receive_coalescing_ns), "inbox");
     }
 }

@@ -33,7 +33,7 @@ struct collectives {
     struct ready_send *ready;
     uint32_t ready_count, ready_capacity;
     bool held, acting;              /* acting: on its LP's list */
-    uint64_t acting_order;          /* since when, among all, with ports whose owners are to be told */
+    uint64_t acting_order;          /* since when, among all, with ports whose owners are to be notified */
     struct consumer *next_acting;
     struct gb_collective_counts counts;
 };
@@ -50,7 +50,7 @@ uint64_t collectives_order(const struct gb_engine *);
 uint64_t collectives_own_order(const struct logical_process *);
 /* Let the first of them send. */
 void collectives_act_next(struct logical_process *);
-/* How many bytes have to come at least, as they are on the wire, before an agent can be told of a result; UINT64_MAX: it
+/* How many bytes have to come at least, as they are on the wire, before an agent can be notified of a result; UINT64_MAX: it
  * awaits none. */
 uint64_t collectives_awaited_bytes(const struct consumer *);
 /* Of a consumer whose pairs are closed. */

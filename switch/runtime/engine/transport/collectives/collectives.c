@@ -1,7 +1,7 @@
 /* Collectives: what of a schedule is complete, and which sends may begin.
  *
- * What arrives is taken in at once. What may be sent because of it is sent once everything of that moment has happened,
- * in the order in which it became ready, as an agent would that is told of it.
+ * What arrives is taken in at once. What may be sent because of it is sent once everything of that time has happened,
+ * in the order in which it became ready, as an agent would that is notified of it.
  */
 #include "engine/transport/collectives/collective.h"
 
@@ -21,7 +21,7 @@ struct collective {
     struct early_message *early;    /* of steps that still wait for others */
     uint32_t left, changes_left;    /* steps; those that are no sends */
     uint64_t awaited_bytes;         /* of messages that have not come, with a packet's header for each */
-    bool told;                      /* that it has its result, or its owner sees that by itself */
+    bool reported;                  /* that it has its result, or its owner sees that by itself */
     struct queue_pair **pairs;      /* to each peer; NULL: there is none */
     uint32_t waits[];               /* of each step */
 };
@@ -156,12 +156,12 @@ static void remove_collective(struct collective *collective) {
     collective_free(collective);
 }
 
-/* Tell its owner of what is complete by now. It may be gone afterwards. */
-static void tell(struct logical_process *lp, struct collective *collective) {
+/* Report to its owner what is complete by now. It may be gone afterwards. */
+static void report(struct logical_process *lp, struct collective *collective) {
     struct consumer *consumer = collective->consumer;
     uint64_t tag = collective->options.tag;
-    if (!collective->told && !collective->changes_left) {
-        collective->told = true;
+    if (!collective->reported && !collective->changes_left) {
+        collective->reported = true;
         consumer_complete(lp, consumer, GB_COMPLETION_COLLECTIVE, 0, tag, 0, NULL);
     }
     if (!collective->left) {
@@ -172,7 +172,7 @@ static void tell(struct logical_process *lp, struct collective *collective) {
 
 void collective_sent(struct logical_process *lp, struct collective *collective, uint32_t step) {
     complete_step(lp, collective, step);
-    tell(lp, collective);
+    report(lp, collective);
 }
 
 /* ---- Arrivals ---- */
@@ -241,7 +241,7 @@ void collective_received(struct logical_process *lp, struct consumer *consumer, 
     struct collective *collective = find(consumer, arrived->tag);
     if (collective) {
         take(lp, collective, arrived);
-        tell(lp, collective);
+        report(lp, collective);
         return;
     }
     struct early_message *message = keep(arrived, 0);
@@ -356,7 +356,7 @@ static void stop_acting(struct logical_process *lp, struct consumer *consumer) {
 uint64_t collectives_awaited_bytes(const struct consumer *consumer) {
     uint64_t least = UINT64_MAX;
     for (const struct collective *each = consumer->collectives.first; each; each = each->next)
-        if (!each->told && each->awaited_bytes < least)
+        if (!each->reported && each->awaited_bytes < least)
             least = each->awaited_bytes;
     return least;
 }
@@ -412,7 +412,7 @@ static int create(struct consumer *consumer, const struct gb_collective *options
     return 0;
 }
 
-/* What its owner sees when it begins is not told. */
+/* What its owner sees when it begins is not reported. */
 static int begin(struct logical_process *lp, struct consumer *consumer, const struct gb_collective *options) {
     struct collective *collective;
     int outcome = create(consumer, options, &collective);
@@ -428,8 +428,8 @@ static int begin(struct logical_process *lp, struct consumer *consumer, const st
             may_begin(lp, collective, step);
     take_all_early(lp, collective);
     bool has_result = !collective->changes_left;
-    collective->told = has_result;
-    tell(lp, collective);
+    collective->reported = has_result;
+    report(lp, collective);
     own->acting = acting;
     if (!own->held)
         act(lp, consumer);

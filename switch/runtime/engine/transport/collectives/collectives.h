@@ -39,7 +39,7 @@ struct gb_collective {
 /* What a consumer's collectives have sent, and what came for collectives that it has not begun. */
 struct gb_collective_counts { uint64_t messages, bytes, early; };
 
-/* 1 if all that changes the buffer is done already, 0 if a completion will say so. -EINVAL: no such consumer, a wrong
+/* 1 if all that changes the buffer is done already, 0 if a completion will report it. -EINVAL: no such consumer, a wrong
  * tag, or one that is taken. -ENOENT: no such queue pair, or one that is not for collectives. -ENOMEM. */
 int gb_engine_begin_collective(struct gb_engine *, uint32_t consumer, const struct gb_collective *);
 /* While they are held, collectives send nothing: their owner is paused. */

@@ -26,7 +26,7 @@ static void callback_acknowledged(struct queue_pair *pair, uint64_t acked_bytes,
     struct callback *callback = state_of(pair);
     const struct sender *sender = &pair->sender;
     (void)acked_bytes;
-    /* An acknowledgement that was overtaken tells of fewer. */
+    /* An acknowledgement that was overtaken reports fewer. */
     bool marked = (int32_t)(marked_bytes - callback->last_marked) > 0;
     if (marked && callback->una < sender->una)
         callback->last_marked = marked_bytes;

@@ -66,7 +66,7 @@ static void dcqcn_increase(struct queue_pair *pair) {
     dcqcn_set(pair, rate_bps);
 }
 
-/* Nobody sees what a rate is between two packets: so no timers run for it. */
+/* A rate has no effect between two packets, so no timers run for it. */
 static void dcqcn_catch_up(struct queue_pair *pair, uint64_t now_ns) {
     struct dcqcn *dcqcn = state_of(pair);
     for (; dcqcn->reduced && dcqcn->rate_ns <= now_ns; dcqcn->rate_ns += RATE_NS) {

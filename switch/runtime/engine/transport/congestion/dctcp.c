@@ -54,7 +54,7 @@ static void dctcp_acknowledged(struct queue_pair *pair, uint64_t acked_bytes, ui
     struct dctcp *dctcp = state_of(pair);
     uint32_t newly_marked = marked_bytes - dctcp->last_marked;
     dctcp->acked_bytes += acked_bytes;
-    /* One that was overtaken tells of fewer. */
+    /* One that was overtaken reports fewer. */
     if ((int32_t)newly_marked > 0) {
         dctcp->marked_bytes += newly_marked;
         dctcp->last_marked = marked_bytes;
