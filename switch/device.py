@@ -1,4 +1,4 @@
-"""What a switch is told and tells: entries, rates, counts, replicas.
+"""Values that are written to and read from a switch: entries, rates, counts, replicas.
 
 Actions are named as in BMv2 JSON (fully qualified). Values are plain non-negative integers; widths are the program's
 business.
@@ -94,7 +94,7 @@ class Program(Protocol):
 
     @property
     def model(self) -> ProgramModel:
-        """Return what the JSON says, as values."""
+        """Return the JSON as values."""
 
     @property
     def library(self) -> Path:

@@ -59,7 +59,7 @@ class EngineDevice:
         self._listen()
 
     def restart(self) -> None:
-        """Lose the program and all state, as when the power fails for a moment.
+        """Lose the program and all state, as in a power failure.
 
         Ports, links and what travels on them stay, and so do the callbacks of `on_packet_in` and `on_digest`. Packets
         that arrive before the next program are dropped (no_program_drops).
@@ -100,7 +100,7 @@ class EngineDevice:
         return {} if self._state is None else self._state.program_drops()
 
     def classes(self) -> DeviceClasses:
-        """Return counts by class; all zero while nobody counts so."""
+        """Return counts by class; all zero while packets are not counted by class."""
         row = abi.DeviceClassesStruct()
         self._engine.call("device_classes", self._device_id, row)
         return DeviceClasses.of(row)

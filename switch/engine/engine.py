@@ -278,7 +278,7 @@ class Engine(EngineHandle, Closing):
         return self._capture(file, "nanoseconds" if nanoseconds else "microseconds", [of_ports(ports)])
 
     def capture_interfaces(self, file: Path, interfaces: Sequence[CaptureInterface]) -> Capture:
-        """Write a pcapng file with these interfaces. Frames that a link loses have a comment that says so."""
+        """Write a pcapng file with these interfaces. Frames that a link loses have a comment."""
         return self._capture(file, "pcapng", interfaces)
 
     def _capture(self, file: Path, kind: Format, interfaces: Sequence[CaptureInterface]) -> Capture:
@@ -380,7 +380,7 @@ class Engine(EngineHandle, Closing):
             )
         if code == -errno.EXDEV:
             raise UserError(
-                "a switch told its controller something, for which one thread has to do: leave --threads out"
+                "a switch sent its controller a message, which needs a single thread: leave --threads out"
             )
         if code == -errno.EDEADLK:
             raise LinksDeadlocked(self.deadlock(), self._link_name)
@@ -425,7 +425,7 @@ class Engine(EngineHandle, Closing):
         _raise_unless_done(code, f"cannot count packets by {len(patterns)} classes")
 
     def link_classes(self) -> list[LinkClasses]:
-        """Return rows as `link_statistics` does; none while nobody counts by class."""
+        """Return rows as `link_statistics` does; none while packets are not counted by class."""
         return [LinkClasses.of(row) for row in self._rows("link_classes", abi.LinkClassesStruct)]
 
     # Private

@@ -1,4 +1,4 @@
-"""What the data plane counts. All numbers are packets unless the name says otherwise."""
+"""Counts of the data plane. All numbers are packets unless the name says otherwise."""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ def cover_frames(
 
 
 def cover_script(program: InstrumentedProgram, coverage: Coverage, script: Script) -> Outcome:
-    """Run an STF file on a fresh switch; whether it passes is no matter of coverage, but told. UserError."""
+    """Run an STF file on a fresh switch; its outcome is returned, and does not affect coverage. Raises UserError."""
     wrong = absent_port(script)
     if wrong is not None:
         raise UserError(wrong)

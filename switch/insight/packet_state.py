@@ -1,4 +1,4 @@
-"""The headers and metadata of a packet as the records of one stage tell them, and what a change of words means."""
+"""The headers and metadata of a packet as the records of one stage have them, and what a change of words means."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class PacketState:
                 appeared.append(ValidityChange(header, self.is_valid(header)))
             elif place - _PHV in self.places.fields:
                 key = self.places.fields[place - _PHV]
-                # Fields of a header that has just been made valid or invalid are told with it, if at all.
+                # Fields of a header that has just been made valid or invalid are reported with it, if at all.
                 hidden = key[0] in appearing and not self.is_valid(key[0])
                 if key not in seen and not hidden:
                     seen.add(key)
@@ -161,7 +161,7 @@ class PacketState:
         return Request(kind, self.request(argument) if argument else None)
 
     def value(self, expression: Any) -> tuple[str, int, Value] | None:
-        """Name, width and value of a field; None where it is no field of a header that can be told now."""
+        """Name, width and value of a field; None where it is no field of a header that is known now."""
         if not isinstance(expression, ex.FieldReference):
             return None
         header = self._header(expression.header)

@@ -64,7 +64,7 @@ def _library() -> ctypes.CDLL:
 
 
 class Recorder:
-    """Keeps records as the words that they are, until `close`, when nobody uses it any more."""
+    """Keeps records as the words that they are, until `close`, when it is not in use any more."""
 
     def __init__(self, level: Level) -> None:
         found = _library().gb_recorder_open(level)

@@ -259,17 +259,17 @@ class _TraceBuilder:
     def _operation(self, site: p.OperationDone, record: Step) -> None:
         operation = self._model.parser.states[site.state].operations[site.index]
         changes = self._update(record.changes)
-        told = self._told(operation, self._sources.of(site))
-        told.data = self._stage.frame[self._offset : record.offset]
+        executed = self._executed(operation, self._sources.of(site))
+        executed.data = self._stage.frame[self._offset : record.offset]
         self._offset = record.offset
         if isinstance(operation, m.Extract):
-            told.header = self._extracted(operation.header, changes)
-            told.fields = self._fields(told.header) if told.header else ()
+            executed.header = self._extracted(operation.header, changes)
+            executed.fields = self._fields(executed.header) if executed.header else ()
         else:
-            told.changes = changes
-        self._parser_state.operations.append(told)
+            executed.changes = changes
+        self._parser_state.operations.append(executed)
 
-    def _told(self, operation: m.ParserOperation, source: Source | None) -> e.ExecutedOperation:
+    def _executed(self, operation: m.ParserOperation, source: Source | None) -> e.ExecutedOperation:
         kinds = {m.Extract: "extract", m.Assign: "set", m.Verify: "verify", m.Advance: "advance"}
         op = operation.op if isinstance(operation, m.Primitive) else kinds[type(operation)]
         text = source.fragment if source else Describer(self._places).operation(operation)
@@ -290,18 +290,18 @@ class _TraceBuilder:
         )
 
     def _transition(self, site: p.TransitionTaken, record: Step) -> None:
-        state, told = self._model.parser.states[site.state], self._parser_state
+        state, entered = self._model.parser.states[site.state], self._parser_state
         taken = state.transitions[site.index] if site.index is not None else None
-        told.following = (taken.next_state if taken else None) or "accept"
-        told.transition_source = self._sources.of(site)
+        entered.following = (taken.next_state if taken else None) or "accept"
+        entered.transition_source = self._sources.of(site)
         if not state.key:
             return
-        told.select = tuple(
+        entered.select = tuple(
             value
             for part, width in zip(state.key, state.key_widths, strict=True)
             if (value := self._select_value(part, width, record.offset)) is not None
         )
-        told.case = case_text(taken, state.key_widths)
+        entered.case = case_text(taken, state.key_widths)
 
     def _select_value(self, part: ex.Data, width: int, offset: int) -> e.FieldValue | None:
         if isinstance(part, ex.Lookahead):
@@ -324,7 +324,7 @@ class _TraceBuilder:
         failed = len(last.operations)
         if failed < len(operations):
             source = self._sources.of(p.OperationDone(last.name, failed))
-            operation = self._told(operations[failed], source)
+            operation = self._executed(operations[failed], source)
             operation.failed = True
             last.operations.append(operation)
 
@@ -396,13 +396,13 @@ class _TraceBuilder:
         )
 
     def _statement(self, site: p.Site, primitive: m.Primitive, action: m.Action | None, changes: Changes) -> None:
-        told = self._update(changes)
+        written = self._update(changes)
         source = self._sources.of(site)
         names = tuple(parameter.name for parameter in action.parameters) if action else ()
         text = source.fragment if source else Describer(self._places, names).primitive(primitive)
-        statement = e.ExecutedStatement(source, text, told, tuple(self._cells))
+        statement = e.ExecutedStatement(source, text, written, tuple(self._cells))
         self._cells = []
-        for change in told:
+        for change in written:
             if isinstance(change, FieldChange) and change.name == "standard_metadata.egress_spec":
                 self._drop = (text, source) if change.new == DROP_PORT else None
         (self._table.statements if self._table else self._stage.events).append(statement)

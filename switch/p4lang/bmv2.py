@@ -107,7 +107,7 @@ class Shell:
         while not answer.endswith(_PROMPT):
             piece = os.read(self._process.stdout.fileno(), 4096)
             if not piece:
-                said = answer.decode(errors="replace").split("\n")
-                raise Bmv2Ended(f"BMv2's command line ended: {' '.join(said[-2:]).strip()}")
+                lines = answer.decode(errors="replace").split("\n")
+                raise Bmv2Ended(f"BMv2's command line ended: {' '.join(lines[-2:]).strip()}")
             answer += piece
         return answer[: -len(_PROMPT)].decode(errors="replace")

@@ -29,7 +29,7 @@ def require_p4c() -> str:
 
 
 def version(p4c: str) -> str:
-    """Return what tells one p4c from another, for the cache."""
+    """Return an identity of this p4c for the cache."""
     return subprocess.run([p4c, "--version"], capture_output=True, text=True, check=False).stdout
 
 

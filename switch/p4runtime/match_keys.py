@@ -246,7 +246,7 @@ def match_fields(
             if not kind.takes_names:
                 raise ValueError(f"{what}: a type that is named by strings can be matched exact or optional only")
             if json_width_bits is None:
-                raise ValueError(f"{what}: the BMv2 JSON does not tell the width of the field")
+                raise ValueError(f"{what}: the BMv2 JSON has no width for the field")
             values = value_codec(described, type_info, json_width_bits, translations)
             fields.append(kind(described.id, described.name, json_width_bits, json_width_bits, values))
             continue

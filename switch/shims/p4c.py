@@ -202,7 +202,7 @@ def _p4info_files(line: CommandLine) -> Iterable[tuple[Path, str]]:
             suffix = Path(name).suffix
             if suffix not in (".txt", ".txtpb", ".json", ".bin"):
                 raise UserError(
-                    f"error: {name}: the suffix tells the format of P4Info, and can be .txt, .txtpb, .json or .bin"
+                    f"error: {name}: the suffix gives the format of P4Info, and can be .txt, .txtpb, .json or .bin"
                 )
             yield Path(name), suffix
     single = line.last("--p4runtime-file")
@@ -248,7 +248,7 @@ def _build_for_the_switch(compiled: Compiled) -> None:
     """
     from gradbed.switch.codegen import build_program
 
-    # What keeps it from being built, the switch says: not everybody who compiles runs one.
+    # The switch reports what keeps it from being built: not all who compile run one.
     with contextlib.suppress(UserError, ValueError, RuntimeError, OSError):
         build_program(compiled.json)
 

@@ -30,7 +30,7 @@ class _Form(logging.Formatter):
 
 
 def start_logging(options: SwitchOptions) -> None:
-    """Let what this package's loggers say go where the command line wants it."""
+    """Send the log lines of this package where the command line wants them."""
     logger = logging.getLogger("gradbed.switch")
     logger.propagate = False
     handler: logging.Handler = logging.NullHandler()

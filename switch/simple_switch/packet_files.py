@@ -87,7 +87,7 @@ class PacketFiles:
 
     def __exit__(self, *exception: object) -> None:
         self._ended.set()
-        # It may wait for somebody to write to a pipe.
+        # It may wait for a writer of a pipe.
         self._thread.join(_END_S)
 
     def _run(self) -> None:
@@ -108,7 +108,7 @@ class PacketFiles:
             if self._ended.is_set():
                 return
             self._engine.inject(self._device_id, port, frame)
-            # What left is in the files; nobody fetches it from here.
+            # What left is in the files; it is not fetched from here.
             self._engine.drain()
 
 

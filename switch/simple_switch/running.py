@@ -28,7 +28,7 @@ from gradbed.topo.link import LinkModel
 _logger = logging.getLogger(__name__)
 _INTERVAL_S = 1.0
 
-# Fields of DeviceStatistics, and what they mean to a person. What the program drops is told by where it does.
+# Fields of DeviceStatistics, and what they mean to a person. Drops of the program are reported by place.
 _REASONS = {
     "no_program_drops": "there is no program yet",
     "swap_drops": "another program was loaded meanwhile",
@@ -41,7 +41,7 @@ _REASONS = {
 
 
 class DropWatch:
-    """A context manager: looks once a second, and says how many packets were dropped since, and why."""
+    """Logs once a second how many packets were dropped since, and why; a context manager."""
 
     def __init__(self, engine: Engine, device: EngineDevice) -> None:
         self._engine = engine

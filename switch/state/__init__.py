@@ -1,6 +1,6 @@
 """What a switch keeps between packets: a module for each kind of state.
 
-Each reads in the same order: the way to the state through the runtime library, what P4Info and BMv2 JSON say of it,
-and its P4Runtime entity. Those of tables and action profiles are several modules. `device.py` lists the kinds;
+Each reads in the same order: the way to the state through the runtime library, its description in P4Info and BMv2
+JSON, and its P4Runtime entity. Those of tables and action profiles are several modules. `device.py` lists the kinds;
 `pipeline.py` and `running_device.py` put them together.
 """

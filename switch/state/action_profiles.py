@@ -111,7 +111,7 @@ class Profiles(StateAccessor):
 # ---- P4Info and BMv2 JSON ----
 
 
-# What one group may weigh here, whatever the P4Info says: the data plane has one pointer for each unit.
+# Greatest weight of a group here, whatever P4Info allows: the data plane has one pointer for each unit.
 GREATEST_GROUP_WEIGHT = 1 << 16
 
 _MODES = p4r.ActionProfileActionSet
@@ -498,7 +498,7 @@ class ProfileState:
     # ---- Table entries ----
 
     def reference(self, call: MemberCall | GroupCall) -> EntryCall:
-        """Return what the device is to be told. Raises NOT_FOUND."""
+        """Return the call for the device. Raises NOT_FOUND."""
         if isinstance(call, MemberCall):
             return MemberReference(self.member(call.member_id).numbers[0])
         return GroupReference(self.group(call.group_id).number)

@@ -1,4 +1,4 @@
-"""Counters that programs index: their cells, what P4Info and BMv2 JSON say of them, and their P4Runtime entity.
+"""Counters that programs index: their cells, their descriptions in P4Info and BMv2 JSON, and their P4Runtime entity.
 
 Counters of table entries belong to the tables. P4Runtime specification 1.4, section "CounterEntry".
 """

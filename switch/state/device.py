@@ -114,7 +114,7 @@ class Device(Protocol):
         """Replace the running program; all state starts afresh, with the program's entries and defaults."""
 
     def restart(self) -> None:
-        """Lose the program and all state, as when the power fails for a moment. Callbacks stay."""
+        """Lose the program and all state, as in a power failure. Callbacks stay."""
 
     def new_state(self, program: Program) -> SwitchState:
         """Return the fresh state of a program, which no packet passes; the caller closes it."""

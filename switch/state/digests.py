@@ -172,7 +172,7 @@ class DigestEntries(EntityKind):
     oneof = "digest_entry"
 
     def __init__(self, codecs: Mapping[int, DigestCodec], listen: Callable[[bool], None]) -> None:
-        """Create the entries of these digests; `listen` is told whether one is enabled, and digests thus wanted."""
+        """Create the entries of these digests; `listen` is called with True while one is enabled, else with False."""
         self._codecs = codecs
         self._listen = listen
         self.configs: dict[int, DigestConfig] = {}
@@ -208,7 +208,7 @@ class DigestEntries(EntityKind):
     def clear(self) -> None:
         if self.configs:
             self._listen(False)
-        # Lists that wait for their time are for nobody now.
+        # Lists that wait for their time have no receiver now.
         self.configs.clear()
 
     def export(self) -> Iterator[Any]:

@@ -23,7 +23,7 @@ class _Timer(NamedTuple):
 
 
 class IdleTimers(Generic[EntryName]):
-    """Timers of entries, on a clock that the calls bring along. `last_hit_ns` tells when an entry was last hit."""
+    """Timers of entries, on a clock that the calls bring along. `last_hit_ns` returns when an entry was last hit."""
 
     def __init__(self, last_hit_ns: Callable[[EntryName], int]) -> None:
         self._last_hit_ns = last_hit_ns

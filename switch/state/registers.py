@@ -1,4 +1,4 @@
-"""Registers: their cells, what P4Info and BMv2 JSON say of them, and their P4Runtime entity.
+"""Registers: their cells, their descriptions in P4Info and BMv2 JSON, and their P4Runtime entity.
 
 P4Runtime specification 1.4, section "RegisterEntry".
 """

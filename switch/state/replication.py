@@ -99,7 +99,7 @@ class Widths(NamedTuple):
 
 
 def widths_bits_of(program: ProgramModel) -> Widths:
-    """Return those of v1model where the program does not say."""
+    """Return those of v1model where the program does not name them."""
     header = program.headers.get("standard_metadata")
     fields = {field.name: field.width for field in header.type.fields} if header else {}
     names = ("egress_spec", "mcast_grp", "egress_rid")

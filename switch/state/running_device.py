@@ -178,7 +178,7 @@ class RunningDevice:
         return self.state
 
     def lose_everything(self) -> None:
-        """Lose the program and all state, as when the power fails for a moment."""
+        """Lose the program and all state, as in a power failure."""
         if self.state is not None:
             self.state.clear()
         self.state = self.digests = None

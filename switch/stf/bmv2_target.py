@@ -90,10 +90,10 @@ class SwitchProcess:
         self._output.close()
 
     def _last_words(self) -> str:
-        said = Path(self._output.name).read_text(errors="replace").split()
+        output = Path(self._output.name).read_text(errors="replace").split()
         status = self._process.returncode
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return f"{' '.join(said)[-300:]} ({how})"
+        return f"{' '.join(output)[-300:]} ({how})"
 
 
 def free_port() -> int:

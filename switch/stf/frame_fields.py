@@ -49,8 +49,8 @@ def named_differences(model: m.ProgramModel, expected: str, frame: bytes) -> str
     filled = "".join(g if w == "*" else w for w, g in zip(wanted, got)) + got[len(wanted) :]  # noqa: B905
     ours = [*_fields(model, filled)]
     places = [place for place, other in zip(_fields(model, got), ours) if place == other]  # noqa: B905
-    told = max((place.first + place.width for place in places), default=0)
-    if _differs(wanted[told:], got[told:]):
+    named_bits = max((place.first + place.width for place in places), default=0)
+    if _differs(wanted[named_bits:], got[named_bits:]):
         return ""
     texts = []
     for place in places:

@@ -42,7 +42,7 @@ def _are(known: list[str]) -> str:
 
 
 def table(model: ProgramModel, name: str) -> Table:
-    # The compiler's own, tbl_..., are nobody's to name.
+    # The compiler's own, tbl_..., cannot be named.
     known = [known for known in model.tables if not known.startswith("tbl_")]
     try:
         return model.tables[find(name, known, "table")]

@@ -163,7 +163,7 @@ def test_a_switch_that_tells_its_controller_something(threads: int) -> None:
             simulated.run_until(None)
             assert len(told) == 1
         else:
-            with pytest.raises(UserError, match="told its controller something"):
+            with pytest.raises(UserError, match="sent its controller a message"):
                 simulated.run_until(None)
 
 
