@@ -32,7 +32,7 @@ AGENT = f"{MODULE}:endpoint"
 TCP_PORT = 7012
 IPERF3_PORT = 5201
 """Port of the first pair's iperf3 server; each pair has a server of its own."""
-PATIENCE_US = 5_000_000
+TIMEOUT_US = 5_000_000
 """Timeout of a connection without any progress, at scale 1."""
 
 
@@ -105,7 +105,7 @@ def plan_connections(section: TrafficSection, topology: Topology, scale: Scale, 
                 connections=tuple(each for _, each in found),
                 listen=listen(host),
                 duration_us=duration_us,
-                patience_us=max(1, scale.time_us(PATIENCE_US)),
+                timeout_us=max(1, scale.time_us(TIMEOUT_US)),
             ),
         )
         for host, found in made.items()

@@ -41,7 +41,7 @@ class ConnectionsConfig(AgentConfig):
     listen: tuple[int, ...] = ()
     """Ports at which others' connections arrive."""
     duration_us: int = Field(ge=1)
-    patience_us: int = Field(default=5_000_000, ge=1)
+    timeout_us: int = Field(default=5_000_000, ge=1)
     """The longest that nothing happens on a TCP connection."""
 
 
@@ -121,7 +121,7 @@ class Running:
                     end_ns=end_ns,
                     size=size,
                     rate_bps=rate_bps,
-                    timeout_s=self._config.patience_us / 1e6,
+                    timeout_s=self._config.timeout_us / 1e6,
                 )
                 if self._config.program == "tcp"
                 else run_iperf3(

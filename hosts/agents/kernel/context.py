@@ -124,9 +124,9 @@ class RealContext:
         if until_ns is not None:
             until_us = -(-until_ns // 1000)
         while True:
-            told = self.begins, self.stopped
+            before = self.begins, self.stopped
             self._wait_once(until_us)
-            if fast_path is None or (self.begins, self.stopped) != told or (until_us := fast_path()) is None:
+            if fast_path is None or (self.begins, self.stopped) != before or (until_us := fast_path()) is None:
                 return
 
     def _wait_once(self, until_us: int | None) -> None:

@@ -40,12 +40,12 @@ class VirtualPort:
 
     def __init__(self, clock: VirtualClock, nic: Nic) -> None:
         self.nic = nic
-        self.told = False
+        self.has_frames = False
         """The NIC has something."""
         self._open: list[VirtualInterface] = []
         self._pairs: list[AgentQueuePairs] = []
         self._completed: list[AgentQueuePairs] = []
-        clock.listen(nic, self._told)
+        clock.listen(nic, self._on_frames)
 
     def open_pairs(self, address: AgentAddress, wake: Callable[[], None]) -> AgentQueuePairs:
         """wake: of the agent."""
@@ -79,12 +79,12 @@ class VirtualPort:
     def is_shared(self) -> bool:
         return len(self._open) > 1
 
-    def _told(self) -> Callable[[], None] | None:
+    def _on_frames(self) -> Callable[[], None] | None:
         """A batch has come, or something is completed; what wakes the agents that it may be for."""
         self._completed += [pairs for pairs in self._pairs if pairs.collect()]
         if self._pairs and not self._open:
             return self._wake
-        self.told = True
+        self.has_frames = True
         if len(self._open) == 1 and not self._completed:
             return self._open[0].context.wake
         self.distribute()
@@ -100,7 +100,7 @@ class VirtualPort:
 
     def receive(self) -> Batch:
         """Return all frames that the NIC has."""
-        self.told = False
+        self.has_frames = False
         buffer, lengths = self.nic.receive()
         return buffer, lengths, self.nic.times_ns
 
@@ -138,7 +138,7 @@ class VirtualInterface(Closing):
     @property
     def waiting(self) -> bool:
         """Something may wait to be received, and an agent is not to wait for more."""
-        return not self.quiet and (bool(self._batches) or self._port.told)
+        return not self.quiet and (bool(self._batches) or self._port.has_frames)
 
     def close(self) -> None:
         if self._is_open:
@@ -182,7 +182,7 @@ class VirtualInterface(Closing):
             self._port.distribute()
         if self._batches:
             return self._batches.popleft()
-        if not (self._port.told or self.quiet):
+        if not (self._port.has_frames or self.quiet):
             return _NOTHING
         batch = self._port.receive()
         if not len(batch[1]):
@@ -199,7 +199,7 @@ class VirtualInterface(Closing):
     def raw_frames(self) -> Nic | None:
         if self._batches or self.quiet or self._port.is_shared or not self._is_open:
             return None
-        self._port.told = False
+        self._port.has_frames = False
         return self._port.nic
 
     def join(self, mac: bytes) -> None:

@@ -111,7 +111,7 @@ class Collector:
         """When a gradient came that was news."""
         self._newest: int | None = None
         """The last packet number whose sum became complete."""
-        self._told_us = [0] * workers
+        self._acknowledged_us = [0] * workers
         """When something was sent to each worker."""
         self._round = 0
         self._first_number = first_number
@@ -201,7 +201,7 @@ class Collector:
                     kept.missing -= 1
                     replies.complete.append((number, bool(flags[position] & _DELAYED)))
                     self._newest = number
-                    self._told_us = [now_us] * len(self._told_us)
+                    self._acknowledged_us = [now_us] * len(self._acknowledged_us)
             elif overlap != bitmap:
                 self.statistics.overlaps += 1
                 self._request(kept, fragment, number, bitmap & ~have, now_us, replies)
@@ -258,13 +258,13 @@ class Collector:
         replies.repeats.append((number, None if for_all else worker))
         for acknowledged in range(self.full_bitmap.bit_length()) if for_all else [worker]:
             repeated_us[fragment, acknowledged] = now_us
-            self._told_us[acknowledged] = now_us
+            self._acknowledged_us[acknowledged] = now_us
 
     def _show_life(self, worker: int, now_us: int, replies: Replies) -> None:
         if self._give_up_us is None or self._newest is None or now_us - self._merged_us >= self._give_up_us:
             return
-        if now_us - self._told_us[worker] >= self._give_up_us // SIGNS_OF_LIFE:
-            self._told_us[worker] = now_us
+        if now_us - self._acknowledged_us[worker] >= self._give_up_us // SIGNS_OF_LIFE:
+            self._acknowledged_us[worker] = now_us
             self.statistics.signs_of_life += 1
             replies.repeats.append((self._newest, worker))
 

@@ -267,7 +267,7 @@ class StreamInput:
         self._random = random.Random(seed)
         self._copies = 0
         """Answers to copies since the last new packet."""
-        self._untold = 0
+        self._unacknowledged = 0
         self._due_us: int | None = None
         self._congested = False
 
@@ -277,11 +277,11 @@ class StreamInput:
             return frames
         new = np.array(self._receiver.accept(frames["sequence"].tolist()), np.bool_)
         self._congested |= bool(met_congestion(frames, Flags.CONGESTION).any())
-        self._untold += len(frames)
+        self._unacknowledged += len(frames)
         if new.any():
             self._copies = 0
             told = is_end(frames).any() or not new.all() or self._receiver.acknowledgement[1] != 0
-            if told or self._untold >= self._every:
+            if told or self._unacknowledged >= self._every:
                 self._due_us = now_us
         elif self._due_us is None:
             bound_us = self._spread_us << min(self._copies, MOST_DOUBLINGS)
@@ -297,7 +297,7 @@ class StreamInput:
     def acknowledgement(self) -> tuple[int, int, bool]:
         """Sequence, selective, and whether congestion was met since the last one; counts as told."""
         told = (*self._receiver.acknowledgement, self._congested)
-        self._untold, self._due_us, self._congested = 0, None, False
+        self._unacknowledged, self._due_us, self._congested = 0, None, False
         return told
 
     @property

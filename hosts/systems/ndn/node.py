@@ -149,8 +149,8 @@ class NdnNode:
         """Publishers whose last version is there."""
         self._newest: dict[int, int] = {}
         """By publisher, without a barrier: the last version of which something has come."""
-        self._untold: list[tuple[int, int, Version]] = []
-        self._on_complete: Callable[[int, int, Version], None] = lambda *whole: self._untold.append(whole)
+        self._unreported: list[tuple[int, int, Version]] = []
+        self._on_complete: Callable[[int, int, Version], None] = lambda *whole: self._unreported.append(whole)
         self.puller = Puller(job, self.receptions, self.ask) if job.exchange == "pull" else None
         self._publications = Publications(job.keep_versions)
         self._own_streams: list[tuple[Component, Component]] = []
@@ -214,9 +214,9 @@ class NdnNode:
         """Call with publisher, number and version once all its fragments are there; of those that are by now, since
         others may have begun before, at once."""
         self._on_complete = on_complete
-        for whole in self._untold:
+        for whole in self._unreported:
             on_complete(*whole)
-        self._untold.clear()
+        self._unreported.clear()
 
     def stop_waiting(self, publisher: int, gap_us: int | None) -> None:
         self._awaited.pop(publisher, None)

@@ -69,7 +69,7 @@ class _ShuffleWorker:
         self._ips = [ip_integer(each.ip) for each in config.workers]
         self._reception = SampleReception(config, store, context.compute)
         self._sending = Sending(config, store, self._reception, self._packer, self._send, context.compute)
-        self._told = False
+        self._reported = False
         self._statistics = {"requests": 0, "foreign": 0, "send_failures": 0}
 
     def _send(self, frames: Frames) -> None:
@@ -101,7 +101,7 @@ class _ShuffleWorker:
                 **self._statistics,
                 "placement": {str(sample): digest(held) for sample, held in sorted(contents.items())},
                 **({"contents": {str(sample): in_base64(held) for sample, held in contents.items()}} if tell else {}),
-                "complete": self._told,
+                "complete": self._reported,
                 "borrowed": self._store.borrowed,
                 "lent_left": lent,
                 "decoded": self._reception.decoded,
@@ -164,8 +164,8 @@ class _ShuffleWorker:
             )
 
     def _tell_when_done(self) -> None:
-        if not self._told and self._reception.complete and self._sending.complete:
-            self._told = True
+        if not self._reported and self._reception.complete and self._sending.complete:
+            self._reported = True
             waits: dict[str, Any] = {str(number): wait for number, wait in self._sending.waits_us.items()}
             self._context.emit(
                 "shuffled", begun_us=self._begun_us, shuffled_us=self._context.now_us(), waits_us=waits

@@ -54,5 +54,5 @@ def test_the_wait_for_a_connection_follows_the_scale() -> None:
         for factor in (1.0, 0.1)
     ]
     configs = [section.specs[0].config for section in sections]
-    patience_us = [each.patience_us for each in configs if isinstance(each, ConnectionsConfig)]
-    assert patience_us == [5_000_000, 50_000_000]
+    timeout_us = [each.timeout_us for each in configs if isinstance(each, ConnectionsConfig)]
+    assert timeout_us == [5_000_000, 50_000_000]
