@@ -223,7 +223,7 @@ class TableState:
     # ---- What entries do ----
 
     def device_call(self, call: AnyCall) -> EntryCall:
-        """For the device. A one-shot group is made; `release` undoes it. Raises NOT_FOUND for other references."""
+        """Return the call for the device; a one-shot group is made, which `release` undoes. Raises NOT_FOUND."""
         if isinstance(call, ActionValue):
             return self.codec.device_call(call)
         assert self.profile is not None
