@@ -223,7 +223,7 @@ def test_the_good_one_is_good() -> None:
         ({"workers": ("h1", "h2", "h9")}, "has no host 'h9'"),
         ({"workers": ("h1", "h2", "h1")}, "a worker is named twice"),
         ({"sizes_bytes": (10, 0)}, "a sample has at least one byte"),
-        ({"scheduler": "magic"}, "there is no scheduler 'magic': choose of"),
+        ({"scheduler": "magic"}, "unknown scheduler 'magic': choose one of"),
         ({"scheduler": "coded-master"}, "needs a master"),
         ({"master": "h1"}, "the master h1 is a worker, too"),
     ],
