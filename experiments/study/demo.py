@@ -26,7 +26,7 @@ from gradbed.experiments.study.loading import load_study
 from gradbed.experiments.study.running.executors import RunOptions
 from gradbed.experiments.systems import find_system, studies_folder, systems
 from gradbed.experiments.tables.console import make_console
-from gradbed.experiments.tables.metric import Metric, engineering, short_names
+from gradbed.experiments.tables.metric import Metric, engineering, prefix_of, short_names
 
 FILE = "demo.yaml"
 ALIKE = 0.005
@@ -131,8 +131,9 @@ def meanings(study: Study, demo: DemoSection, results: StudyResults) -> list[str
 def sentence(beginning: str, metric: Metric, comparison: Comparison, name: str) -> str:
     """Compare the means in words, as in "A round takes 40 ms with unicast and 30 ms with push: 25 % less"."""
     means = [mean for mean in comparison.means[name] if mean is not None]
+    scale = prefix_of(means, metric.unit)
     words = [
-        f"{engineering(mean, metric.unit)} with {value}"
+        f"{engineering(mean, metric.unit, scale=scale)} with {value}"
         for mean, value in zip(means, short_names(comparison.values), strict=True)
     ]
     return f"{beginning} {', '.join(words[:-1])} and {words[-1]}{_relation(means[0], means[-1])}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
@@ -15,21 +15,32 @@ from gradbed.experiments.tables.console import FittedTable
 # ---- Numbers ----
 
 
-_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 ERROR_DIGITS = 2
+Prefix = tuple[float, str]
+"""Factor and symbol of an SI prefix; micro is "u", as in the names of columns and options."""
 
 
-def engineering(value: float, unit: str, digits: int = 4, error: float | None = None) -> str:
+def prefix_of(values: Iterable[float | None], unit: str) -> Prefix:
+    """Return the SI prefix for values that stand beside each other: that of the largest one.
+
+    Without a unit, and where all values are 0, there is none.
+    """
+    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+    if unit not in ("bit/s", "s", "B") or largest == 0:
+        return 1.0, ""
+    return next((each for each in _PREFIXES if largest >= each[0] and (unit != "B" or each[0] >= 1)), (1.0, ""))
+
+
+def engineering(
+    value: float, unit: str, digits: int = 4, error: float | None = None, scale: Prefix | None = None
+) -> str:
     """Format a value with an SI prefix: "2.42 Mbit/s", or with an error "2.42 ± 0.12 Mbit/s".
 
-    The prefix is chosen for the value; without a unit there is none.
+    Args:
+        scale: prefix to use, such as that of a whole column; None: the value's own.
     """
-    if unit not in ("bit/s", "s", "B") or value == 0:
-        factor, prefix = 1.0, ""
-    else:
-        factor, prefix = next(
-            (each for each in _PREFIXES if abs(value) >= each[0] and (unit != "B" or each[0] >= 1)), (1.0, "")
-        )
+    factor, prefix = prefix_of([value], unit) if scale is None else scale
     # There are no parts of a byte, also where a mean has some.
     shown = f"{value:.0f}" if (unit, prefix) == ("B", "") and error is None else _plain(value / factor, digits)
     if error is not None:
@@ -53,11 +64,11 @@ def time_text(seconds: float) -> str:
 # ---- Names ----
 
 
-UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "µs", "ms": "ms", "s": "s"}
+UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "us", "ms": "ms", "s": "s"}
 
 
 def path_words(path: str) -> str:
-    """Return a swept path as the label of an axis: "topology.link.delay_us" is "link delay (µs)"."""
+    """Return a swept path as the label of an axis: "topology.link.delay_us" is "link delay (us)"."""
     *sections, last = path.split(".")
     words = last.split("_")
     unit = UNITS.get(words[-1]) if len(words) > 1 else None

@@ -29,7 +29,7 @@ export function table(head, rows) {
 }
 
 export function timeText(t_us) {
-  if (t_us < 1e4) return `${t_us.toFixed(1)} µs`;
+  if (t_us < 1e4) return `${t_us.toFixed(1)} us`;
   if (t_us < 1e7) return `${(t_us / 1e3).toFixed(3)} ms`;
   return `${(t_us / 1e6).toFixed(3)} s`;
 }

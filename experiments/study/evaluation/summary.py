@@ -18,10 +18,12 @@ from gradbed.experiments.tables.files import write_tables
 from gradbed.experiments.tables.metric import (
     CONFIDENCE,
     Metric,
+    Prefix,
     column_words,
     confidence_interval,
     engineering,
     path_words,
+    prefix_of,
     short_names,
 )
 
@@ -32,8 +34,10 @@ CUT = "*"
 
 
 def summary_table(study: Study, results: StudyResults) -> FittedTable:
-    """A row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict. Trials that
-    are invalid or failed are left out of the means, as in figures, and marked."""
+    """Return a row for each place in the sweep: metrics as mean and half of the interval, and the worst verdict.
+
+    A column has one unit. Trials that are invalid or failed are left out of the means, as in figures, and marked.
+    """
     names = study.head.metrics or study.system.report.main_metrics or list(study.system.metrics)
     names = [name for name in names if any(trial.row[name] is not None for trial in results.trials)]
     places: dict[str, list[TrialRecord]] = {}
@@ -41,11 +45,16 @@ def summary_table(study: Study, results: StudyResults) -> FittedTable:
         places.setdefault(repr(trial.coordinates), []).append(trial)
     swept = {path: [trials[0].row[path] for trials in places.values()] for path in study.head.sweep.paths}
     coordinates = list(zip(*map(short_names, swept.values()), strict=True)) or [()] * len(places)
+    metrics = {name: study.system.metrics[name] for name in names}
+    shown = [[trial for trial in trials if trial.is_good] or trials for trials in places.values()]
+    scales = {
+        name: prefix_of([_mean(trials, name) for trials in shown], metric.unit) for name, metric in metrics.items()
+    }
     rows = []
     for trials, coordinate in zip(places.values(), coordinates, strict=True):
         good = [trial for trial in trials if trial.is_good]
         cells = list(coordinate)
-        cells += [_cell(study.system.metrics[name], good or trials, name, bool(good)) for name in names]
+        cells += [_cell(metrics[name], good or trials, name, bool(good), scales[name]) for name in names]
         left_out = f", {len(trials) - len(good)} of {len(trials)} left out" if len(good) < len(trials) else ""
         rows.append([*cells, worst(p.row["verdict"] for p in good or trials) + left_out])
     table = FittedTable(
@@ -70,13 +79,22 @@ def _caption(rows: list[list[str]]) -> str | None:
     return "; ".join(said) or None
 
 
-def _cell(metric: Metric, trials: list[TrialRecord], name: str, good: bool) -> str:
-    values = [float(trial.row[name]) for trial in trials if trial.row[name] is not None]
+def _values(trials: Sequence[TrialRecord], name: str) -> list[float]:
+    return [float(trial.row[name]) for trial in trials if trial.row[name] is not None]
+
+
+def _mean(trials: Sequence[TrialRecord], name: str) -> float | None:
+    values = _values(trials, name)
+    return sum(values) / len(values) if values else None
+
+
+def _cell(metric: Metric, trials: Sequence[TrialRecord], name: str, good: bool, scale: Prefix) -> str:
+    values = _values(trials, name)
     if not values:
         return ""
     interval = confidence_interval(values)
     error = interval.high - interval.estimate if interval.has_width else None
-    shown = engineering(interval.estimate, metric.unit, 3, error)
+    shown = engineering(interval.estimate, metric.unit, 3, error, scale)
     if error is not None and cut(interval, metric.possible) != (interval.low, interval.high):
         shown += CUT
     return shown if good else f"({shown})"
@@ -201,19 +219,20 @@ def _table(head: StudyHead, metrics: Mapping[str, Metric], comparison: Compariso
         table.add_column(f"{name} - {names[0]}" if len(names) > 2 else "difference", justify="right", no_wrap=True)
     for name, differences in comparison.differences.items():
         unit = metrics[name].unit
-        means = [None if mean is None else engineering(mean, unit) for mean in comparison.means[name]]
+        scale = prefix_of(comparison.means[name], unit)
+        means = [None if mean is None else engineering(mean, unit, scale=scale) for mean in comparison.means[name]]
         cells = [means[0] or ""]
         for mean, difference in zip(means[1:], differences, strict=True):
-            cells += [mean or "", "" if difference is None else _words(difference, unit)]
+            cells += [mean or "", "" if difference is None else _words(difference, unit, scale)]
         table.add_row(metrics[name].meaning if in_words else name, *cells)
     return table
 
 
-def _words(difference: Difference, unit: str) -> str:
+def _words(difference: Difference, unit: str, scale: Prefix) -> str:
     if difference.difference == 0 and not difference.half:
         return SAME
     sign = "+" if difference.difference > 0 else ""
-    shown = f"{sign}{engineering(difference.difference, unit, 3, difference.half)}"
+    shown = f"{sign}{engineering(difference.difference, unit, 3, difference.half, scale)}"
     return shown if difference.relative is None else f"{shown} ({difference.relative:+.1%})"
 
 

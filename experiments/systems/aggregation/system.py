@@ -71,7 +71,7 @@ class AggregationSystem(System[AggregationConfiguration]):
     )
     report = SystemReport(
         main_metrics=("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy"),
-        assurance="All sums are bit for bit those of a single process, and switch and host counters agree.",
+        assurance="Results are bit-identical to single-process training; switch and host counters agree.",
         figures={},  # its report draws them
     )
     tools = SystemTools(

@@ -77,8 +77,8 @@ class CompressionSystem(System[CompressionConfiguration]):
     report = SystemReport(
         main_metrics=("iteration_time_s", "ratio", "queue_drops", "accuracy"),
         assurance=(
-            "All sums are exactly those of what workers sent, what was sent and what is held back are all "
-            "gradients, and hosts agree with their links."
+            "Every result is the exact sum of the compressed gradients that the workers sent, error feedback holds "
+            "the rest, and host and link counters agree."
         ),
         figures={
             "rounds": {

@@ -38,7 +38,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
     )
     report = SystemReport(
         main_metrics=("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load"),
-        assurance="All packets are accounted for: hosts, switches and links agree.",
+        assurance="Every packet is accounted for: host, switch and link counters agree.",
     )
 
     def check(self, configuration: InterconnectConfiguration) -> None:

@@ -26,9 +26,7 @@ class NdnSystem(System[NdnConfiguration]):
     )
     report = SystemReport(
         main_metrics=("round_time_s", "gradient_hops", "transmissions", "recoveries", "accuracy"),
-        assurance=(
-            "All sums and weights are bit for bit those of a single process, and router and host counters agree."
-        ),
+        assurance="Results are bit-identical to single-process training; router and host counters agree.",
         figures={
             "rounds": {
                 "kind": "course",

@@ -38,9 +38,8 @@ class ShuffleSystem(System[ShuffleConfiguration]):
     report = SystemReport(
         main_metrics=("shuffle_time_s", "counted_hops", "samples_per_packet", "requests"),
         assurance=(
-            "Every demand is met; where schedules were sent, every worker that was there to the end holds "
-            "exactly the samples that it was to hold, byte for byte, and nothing that was lent, and without "
-            "losses and faults every link carried exactly what the schedule sends there."
+            "The schedule serves every demand. Where it was sent, every worker stores exactly its samples, byte for "
+            "byte; without losses and faults, link counters equal the schedule."
         ),
     )
 

@@ -48,8 +48,8 @@ class TrainingSystem(System[TrainingConfiguration]):
     report = SystemReport(
         main_metrics=("iteration_time_s", "compute_time_s", "exposed_s", "collective_time_s", "packet_hops"),
         assurance=(
-            "Every rank has executed its whole graph, accelerators were busy as long as their traces say, "
-            "results of collectives with contents are those of the formula, and hosts agree with their links."
+            "Every rank executed its whole graph with the compute times of its trace, checked collectives have exact "
+            "results, and host and link counters agree."
         ),
         figures={
             "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},

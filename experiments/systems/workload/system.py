@@ -42,7 +42,7 @@ class WorkloadSystem(System[WorkloadConfiguration]):
     )
     report = SystemReport(
         main_metrics=("sent_packets", "loss", "throughput_bps", "mean_us", "p99_us", "queue_drops"),
-        assurance="Hosts, links and switches account for every packet.",
+        assurance="Every packet is accounted for: host, switch and link counters agree.",
         figures={
             "latency": {
                 "kind": "distribution",

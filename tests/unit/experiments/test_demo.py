@@ -89,8 +89,8 @@ def test_a_system_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
         (0.01, 0.03, "10 ms with a and 30 ms with b: 3 times as much."),
         (0.01, 0.01, "10 ms with a and 10 ms with b, the same."),
         (0.01, 0.010001, "10 ms with a and 10 ms with b, nearly the same."),
-        (0.0, 0.01, "0 s with a and 10 ms with b."),
-        (0.01, 0.0, "10 ms with a and 0 s with b."),
+        (0.0, 0.01, "0 ms with a and 10 ms with b."),
+        (0.01, 0.0, "10 ms with a and 0 ms with b."),
     ],
 )
 def test_a_sentence_is_true_whichever_way_the_numbers_come_out(first: float, last: float, end: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradbed.experiments.tables.metric import engineering
+from gradbed.experiments.tables.metric import engineering, prefix_of
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,15 @@ from gradbed.experiments.tables.metric import engineering
 )
 def test_bytes_have_no_parts(value: float, unit: str, text: str) -> None:
     assert engineering(value, unit) == text
+
+
+def test_values_beside_each_other_share_a_prefix() -> None:
+    times = [4.976e-3, 433.9e-6, None, 0.0]
+    scale = prefix_of(times, "s")
+    assert [engineering(each, "s", scale=scale) for each in times if each is not None] == [
+        "4.976 ms",
+        "0.4339 ms",
+        "0 ms",
+    ]
+    assert prefix_of([None, 0.0], "s") == prefix_of([3.0, 4.0], "") == (1.0, "")
+    assert prefix_of([1.35e9, 897.3e6], "bit/s") == (1e9, "G")

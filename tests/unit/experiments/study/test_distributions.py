@@ -64,7 +64,7 @@ def test_a_step_at_every_value_counted_by_hand() -> None:
     ]
     assert medians(axes) == [3, 2]
     assert {line.get_drawstyle() for line in axes.lines if len(line.get_xdata()) > 1} == {"steps-post"}
-    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "wait (µs)", "share of waits")
+    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "wait (us)", "share of waits")
     assert axes.get_legend_handles_labels()[1] == ["slow", "fast", "median"]
 
 
