@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -102,27 +102,9 @@ def draw_lines(sheet: Sheet) -> None:
 
 
 def _on_axes(sheet: Sheet, series: Series, places: Places | None) -> dict[Any, list[SeriesPoint]]:
-    """Return the points without those that a log axis has no place for; the sheet notes what is left out."""
     section = sheet.section
     is_log_x = section.x_scale == "log" and places is None
-    found: dict[Any, list[SeriesPoint]] = {}
-    for label, points in series.items():
-        shown = found.setdefault(label, [])
-        for point in points:
-            if is_log_x and not sheet.has_place("x", point.x):
-                continue
-            if section.y_scale == "log":
-                values, invalid, other_clock = point.values, point.invalid, point.other_clock
-                # An estimate from those repetitions alone that are above 0 would be a wrong one.
-                if values and not sheet.has_place("y", confidence_interval(values, section.statistic).estimate):
-                    continue
-                invalid = tuple(value for value in invalid if sheet.has_place("y", value))
-                other_clock = tuple(value for value in other_clock if sheet.has_place("y", value))
-                if not (values or invalid):
-                    continue
-                point = replace(point, invalid=invalid, other_clock=other_clock)
-            shown.append(point)
-    return found
+    return sheet.on_log_axes(series, x=is_log_x, y=section.y_scale == "log", statistic=section.statistic)
 
 
 def _scale_x(axes: Any, section: FigureSection, xs: Sequence[float]) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from gradbed.common.problems import first_problem
+from gradbed.experiments.plotting.series import Series, SeriesPoint
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, with_values
-from gradbed.experiments.tables.metric import Metric
+from gradbed.experiments.tables.metric import Metric, confidence_interval
 
 HEADROOM = 1.05
 
@@ -36,6 +37,34 @@ class Sheet:
             return True
         self.left_out.add((axis, value))
         return False
+
+    def on_log_axes(
+        self, series: Series, *, x: bool = False, y: bool = False, statistic: Literal["mean", "median"] = "mean"
+    ) -> dict[Any, list[SeriesPoint]]:
+        """Return the values that log axes have a place for, and note what is left out.
+
+        Args:
+            x: whether the x axis is logarithmic.
+            y: whether the y axis is.
+        """
+        found: dict[Any, list[SeriesPoint]] = {}
+        for label, points in series.items():
+            shown = found.setdefault(label, [])
+            for point in points:
+                if x and not self.has_place("x", point.x):
+                    continue
+                if y:
+                    values, invalid, other_clock = point.values, point.invalid, point.other_clock
+                    # An estimate from those repetitions alone that are above 0 would be a wrong one.
+                    if values and not self.has_place("y", confidence_interval(values, statistic).estimate):
+                        continue
+                    invalid = tuple(value for value in invalid if self.has_place("y", value))
+                    other_clock = tuple(value for value in other_clock if self.has_place("y", value))
+                    if not (values or invalid):
+                        continue
+                    point = replace(point, invalid=invalid, other_clock=other_clock)
+                shown.append(point)
+        return found
 
 
 Draw = Callable[[Sheet], str | None]

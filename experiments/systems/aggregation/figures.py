@@ -264,8 +264,9 @@ def draw_loss(sheet: Sheet) -> None:
     lossless = [value for points in times.values() for point in points if point.x == 0 for value in point.values]
     bound = max(trial.row["bound_bps_normalised"] for trial in results.trials)
     for panel, series in zip(axes, (times, repeats), strict=True):
+        # The times without loss are a line of their own.
         lossy = {name: [point for point in points if point.x > 0] for name, points in series.items()}
-        draw_all(panel, lossy, names=WORDS)
+        draw_all(panel, sheet.on_log_axes(lossy, x=True, y=series is repeats), names=WORDS)
         panel.set(xscale="log", xlabel="loss of every link, in either direction (p)")
     least_ms = model.fragments * model.packet_ms / bound
     axes[0].axhline(least_ms, color="grey", linestyle="--", linewidth=0.9, label="bound of the linear program")

@@ -50,7 +50,7 @@ def draw_workers(sheet: Sheet) -> None:
     times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
     sent = results.derived_series(workers, lambda row: 1e-3 * row["wire_bytes"], variant)
     draw_all(left, times)
-    draw_all(right, sent)
+    draw_all(right, sheet.on_log_axes(sent, y=True))
     left.set(xlabel="workers", ylim=(0, None), ylabel="median iteration time (ms)")
     right.set(xlabel="workers", yscale="log", ylabel="kB that a worker sends in an iteration")
     explain_marks(left, verdicts(times))

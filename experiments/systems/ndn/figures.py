@@ -32,6 +32,7 @@ def draw_byte_hops(sheet: Sheet) -> None:
     [axes], results = sheet.axes, sheet.results
     measured = results.series("workload.peers", "gradient_hops", "workload.exchange")
     exact = results.series("workload.peers", "expected_hops", "workload.exchange")
+    measured = sheet.on_log_axes(measured, y=True)
     draw_all(axes, measured, names={exchange: f"{exchange}, measured" for exchange in measured})
     for number, exchange in enumerate(measured):
         if exchange in EXACT:

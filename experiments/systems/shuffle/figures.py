@@ -191,6 +191,7 @@ def draw_time(sheet: Sheet) -> None:
         lambda row: row["shuffle.scheduler"],
     )
     times = mean_times(results)
+    in_ms = sheet.on_log_axes(in_ms, y=True)
     draw_all(left, in_ms)
     for baseline, dashes in BASELINES.items():
         for number, (name, of_storage) in enumerate(times.items()):
@@ -226,7 +227,8 @@ def label(row: Row) -> str:
 def draw_growth(sheet: Sheet) -> None:
     """Draw figure 4; goals are short bars."""
     [axes], results = sheet.axes, sheet.results
-    draw_all(axes, results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label))
+    times = results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label)
+    draw_all(axes, sheet.on_log_axes(times, x=True, y=True))
     drawn = {str(trial.row["topology.kind"]) for trial in results.trials}
     goals = [(samples, goal_s) for (k, samples), goal_s in SCHEDULING_GOALS_S.items() if f"fat-tree:{k}" in drawn]
     if goals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,10 @@ def test_time_to_accuracy(tmp_path: Path) -> None:
     # 0.1 / 0.2 s a round, nominal whatever the scale; 0.1 + 0.05 n >= 0.9 after round 17.
     assert time_to_accuracy_ms(found) == pytest.approx(17 * 500)
     assert time_to_accuracy_ms(found, 0.99) is None
+
+
+def test_zero_resends_are_left_out_of_the_log_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, results = made_up_run(3, tmp_path)
+    trials = tuple(replace(trial, values={**trial.values, "resends": 0.0}) for trial in results.trials)
+    draw_figures(replace(results, trials=trials), study.head.figures, study.system.metrics)
+    assert "y = 0" in capsys.readouterr().out
