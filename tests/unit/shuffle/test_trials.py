@@ -341,7 +341,7 @@ def test_training_takes_what_workers_need_for_the_epoch(tmp_path: Path, monkeypa
     [
         ({"shuffle": {"workers": 17}}, "17 workers need as many hosts, fat-tree:4 has 16"),
         ({"shuffle": {"scheduler": "coded-master", "workers": 16}}, "has 15 for them"),
-        ({"shuffle": {"scheduler": "magic"}}, "there is no scheduler 'magic'"),
+        ({"shuffle": {"scheduler": "magic"}}, "unknown scheduler 'magic'"),
         ({"shuffle": {"bits": 8}}, "--bits: 16 workers do not fit bit strings of 8 bits"),
         ({"shuffle": {"bits": 256, "fragment_bytes": 1400}}, "fragment_bytes"),
         ({"samples": {"storage": 0.01}}, "a worker stores between 1/16 and 1 of all samples, got 0.01"),
