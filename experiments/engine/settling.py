@@ -44,10 +44,10 @@ def settle(runtime: Runtime, before: Counts, still_s: float) -> str:
         since = now.since(start)
         crossings = sum(tally.packets for tally in since.delivered.values())
         if crossings > hops * (in_flight + _entered(runtime.topology, since)):
-            return _again(now.since(before)) or f"packets go round in a circle without end{_where(since)}"
+            return _again(now.since(before)) or f"packets loop forever{_where(since)}"
         still_polls = still_polls + 1 if (now.delivered, now.effects) == (last.delivered, last.effects) else 0
         if still_polls * POLL_INTERVAL_S > still_s:
-            return _again(now.since(before)) or "packets stay where they are"
+            return _again(now.since(before)) or "packets make no progress"
         last = now
     return ""
 

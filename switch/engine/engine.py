@@ -57,8 +57,8 @@ class LinksDeadlocked(EndlessCircle):
         priorities = sorted({each.priority for each in circle})
         named = f"priority {priorities[0]}" if len(priorities) == 1 else f"priorities {_list(priorities)}"
         super().__init__(
-            f"deadlock: links that PFC paused wait for each other in a circle, {' for '.join([*links, links[0]])} "
-            f"({named}): route without such circles, or take PFC off a link of it"
+            f"deadlock: links paused by PFC wait for each other in a cycle: {' for '.join([*links, links[0]])} "
+            f"({named}): use routes without cycles, or disable PFC on one of these links"
         )
 
 

@@ -50,7 +50,7 @@ def test_packets_that_go_round_between_switches_fail_the_run(tmp_path: Path) -> 
     """What was found until then is kept."""
     result = run(tmp_path, CIRCLE, topology={"kind": "leaf-spine:2,1,1"}, traffic={"packets": 4})
     said, *_ = result.failures
-    assert said.startswith("after traffic had ended, packets go round in a circle without end: ")
+    assert said.startswith("after traffic had ended, packets loop forever: ")
     assert "l1 to s1 carried" in said and "s1 to l1 carried" in said
     assert (result.metrics["sent_packets"], result.metrics["received_packets"]) == (4, 0)
     assert len(table(result, "pairs")) == 2
