@@ -50,7 +50,11 @@ def test_numbers_that_are_wrong_name_their_option(tmp_path: Path) -> None:
 def test_other_names_are_programs(tmp_path: Path) -> None:
     assert "made" in new(tmp_path / "router")
     assert (tmp_path / "router" / "router.p4").is_file()
-    assert "--heads" in new("trace", "--help") and "program" in new("--help")
+    assert (
+        "--layers" in new("trace", "--help")
+        and "--heads" in new("trace", "--help-all")
+        and "program" in new("--help")
+    )
 
 
 def test_makers_are_read_of_the_systems_classes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
