@@ -41,8 +41,8 @@ def test_placement() -> None:
     said(
         DOCUMENT,
         f"lets packets reach {packets(data.row(placement='highest-degree', **leaves)):.2f}, because gradients on "
-        f"their way to a leaf share links with global sums. Greedy counts those sums, too, and takes a pair with "
-        f"which packets reach {packets(data.row(placement='greedy', **leaves)):.0f}.",
+        f"their way to a leaf share links with global sums. Greedy takes the global sums into account and chooses a "
+        f"pair with which packets reach {packets(data.row(placement='greedy', **leaves)):.0f}.",
     )
     one: dict[str, Any] = {"kind": "fat-tree:4", "programmable": 1}
     greedy, exhaustive = (data.row(placement=name, **one) for name in ("greedy", "exhaustive"))
@@ -59,8 +59,8 @@ def test_placement() -> None:
     sums, alone = shares[False], shares[True]
     said(
         DOCUMENT,
-        f"Measured, over the bound for packets: {min(sums):.2f} to {max(sums):.2f} with sums, {min(alone):.2f} to "
-        f"{max(alone):.3f} where the server's links are what is full.",
+        f"Measured throughput / packet bound: {min(sums):.2f} to {max(sums):.2f} with aggregation, and "
+        f"{min(alone):.2f} to {max(alone):.3f} where the server's links are the bottleneck.",
     )
 
 
@@ -68,10 +68,10 @@ def test_workers() -> None:
     data = figure_data("aggregation_2_workers")
     two, twelve = (data.row(workers=n, placement="greedy")["throughput_bps"] / LINK_BPS for n in (2, 12))
     assert data.row(workers=12, placement="greedy")["packet_bound_bps"] == LINK_BPS
-    said(DOCUMENT, f"with which they reach all of it; {twelve:.2f} is measured, {two:.2f} with two workers.")
+    said(DOCUMENT, f"The measured value is {twelve:.2f}, and {two:.2f} with two workers.")
     # n / 2(n - 1) is 1 for two.
     ring = data.row(workers=2, exchange="ring")["throughput_bps"] / LINK_BPS
-    said(DOCUMENT, f"one ACK tells of several packets, and they reach {ring:.2f}.")
+    said(DOCUMENT, f"one ACK covers several packets, and they reach {ring:.2f}.")
 
 
 def test_loss() -> None:
@@ -90,8 +90,8 @@ def test_loss() -> None:
     (below,) = {f"{-100 * over_line(losses[-1], how):.0f}" for how in policies}
     said(
         DOCUMENT,
-        f"Measured: up to 1 % of loss within {100 * near:.0f} % of the line of timers, although hardly a timer runs "
-        f"out there; at 3 %, where many repairs overlap, {below} % below it.",
+        f"Measured: up to 1 % loss, within {100 * near:.0f} % of the dotted line, although hardly any timeouts "
+        f"occur; at 3 %, where many recoveries overlap, {below} % below it.",
     )
     for loss in losses:
         halves = sum(rows[loss, how]["mean_round_time_s_half"] for how in policies)
@@ -100,13 +100,16 @@ def test_loss() -> None:
     assert min(shorter) > -1
     said(
         DOCUMENT,
-        f"With `ecn` rounds are up to {max(shorter):.0f} % shorter in the mean than with `aimd`, but the intervals "
+        f"With `ecn`, the mean round time is up to {max(shorter):.0f} % shorter than with `aimd`, but the intervals "
         "overlap",
     )
     times = [
         row["resends"] / (workers * fragments) / ((workers + 3) * loss) for (loss, _), row in rows.items() if loss
     ]
-    said(DOCUMENT, f"Trials are {min(times):.1f} to {max(times):.1f} times as high: what is sent again may get lost")
+    said(
+        DOCUMENT,
+        f"Measured values are {min(times):.1f} to {max(times):.1f} times as high, since retransmissions may be lost",
+    )
 
 
 def test_slots() -> None:
@@ -122,10 +125,10 @@ def test_slots() -> None:
     assert min(between) == live // 4
     said(
         DOCUMENT,
-        "Measured: from one slot for four live fragments on all trials lie between the two, "
-        f"{min(below):.0f} to {max(below):.0f} % below the first formula. With fewer slots they are {min(above):.0f} "
-        f"to {max(above):.0f} % above it. With one slot for each fragment {share[live]:.2f} find one, with two "
-        f"{share[2 * live]:.2f}, with eight {share[8 * live]:.2f}.",
+        "Measured: with at least one slot per four fragments in flight, all values lie between the two formulas, "
+        f"{min(below):.0f} to {max(below):.0f} % below the first. With fewer slots they are {min(above):.0f} "
+        f"to {max(above):.0f} % above it. With one slot per fragment, {share[live]:.2f} of the fragments find one, "
+        f"with two {share[2 * live]:.2f}, with eight {share[8 * live]:.2f}.",
     )
     rates = {(row["switches.slot_policy"], row["switches.slots"]): row["throughput_bps"] for row in data.rows()}
     better = [slots for slots in share if rates["dynamic", slots] > rates["static", slots]]
@@ -133,7 +136,7 @@ def test_slots() -> None:
     fixed = min(slots for slots in share if rates["static", slots] > rates["dynamic", slots])
     said(
         DOCUMENT,
-        f"here up to A / L = 1/{live // max(better)}. A fixed part is better from 1/{live // fixed} on",
+        f"here up to A / L = 1/{live // max(better)}. Static slots are better from 1/{live // fixed} on",
     )
 
 
@@ -143,15 +146,15 @@ def test_jobs() -> None:
     rates = [row["throughput_bps"] / LINK_BPS for row in (one, two, four, data.row(jobs=4, placement="none"))]
     said(
         DOCUMENT,
-        f"Measured, of the link rate: {rates[0]:.2f} with greedy placement for one job, {rates[1]:.2f} for each of "
-        f"two, {rates[2]:.2f} in the mean of four, where it is {rates[3]:.2f} without sums.",
+        f"Measured throughput / link rate: {rates[0]:.2f} with greedy placement for one job, {rates[1]:.2f} for each "
+        f"of two, and {rates[2]:.2f} as the mean of four, compared with {rates[3]:.2f} without aggregation.",
     )
     assert two["fairness"] == 1
     fairness = [data.row(jobs=4, placement=name)["fairness"] for name in ("greedy", "server-tor", "none")]
     said(
         DOCUMENT,
-        f"Jain's index is {fairness[0]:.2f} for these four, {fairness[1]:.2f} for sums at the servers' ToRs, and "
-        f"{fairness[2]:.2f} without sums.",
+        f"Jain's index for four jobs is {fairness[0]:.2f} with greedy placement, {fairness[1]:.2f} with aggregation "
+        f"at the servers' ToRs, and {fairness[2]:.2f} without aggregation.",
     )
 
 
@@ -166,8 +169,8 @@ def test_byte_hops() -> None:
     tree_edges = 15 + 8 + 4  # workers, all edge switches, all pods
     said(
         DOCUMENT,
-        f"With 15 workers unicast carries {unicast:.0f} gradients, the ring {ring:.0f}, and sums in switches "
-        f"{sums:.0f}, where {2 * tree_edges} are the bound.",
+        f"With 15 workers, unicast carries {unicast:.0f} gradients, the ring {ring:.0f}, and in-network aggregation "
+        f"{sums:.0f}. The lower bound is {2 * tree_edges}.",
     )
 
 
@@ -175,4 +178,4 @@ def test_accuracy() -> None:
     """Equal to the last digit."""
     rows = figure_data("aggregation_7_accuracy").rows()
     assert len({(row["accuracy"], row["accuracy_half"]) for row in rows}) == 1
-    said(DOCUMENT, "sums are exact, so all three have the same weights after each round")
+    said(DOCUMENT, "Sums are exact, so all three methods have the same weights after each round")

@@ -10,16 +10,16 @@ import pytest
 from tests.unit.documented_figures import ROOT, said
 
 QUANTITIES = {
-    "iteration_time_s": "time of an iteration",
-    "ratio": "bytes sent of a gradient, after a link has fallen",
+    "iteration_time_s": "iteration time",
+    "ratio": "share of the gradient sent after the link became slower",
     "accepted_load": "accepted load",
-    "largest_link_load": "load of the busiest link",
+    "largest_link_load": "maximum link load",
     "latency_s": "mean latency",
-    "round_time_s": "time of a round",
-    "counted_hops": "hops counted",
-    "fabric_load_max_over_mean": "busiest core link over mean",
-    "shuffle_time_s": "time of a shuffle",
-    "total_time_s": "time of a training with a slow peer",
+    "round_time_s": "round time",
+    "counted_hops": "packet hops",
+    "fabric_load_max_over_mean": "core link load, maximum / mean",
+    "shuffle_time_s": "shuffle completion time",
+    "total_time_s": "training time with a slow peer",
 }
 
 with (ROOT / "docs" / "data" / "mininet_trials.csv").open(newline="", encoding="utf-8") as _file:
