@@ -22,7 +22,7 @@ def said(folder: Path, capsys: pytest.CaptureFixture[str], entries: str = ROUTES
     """The last line."""
     values = configuration(folder, entries, **sections).model_dump()
     assert run_system("workload", values, 1, RunOptions(folder)) == 0
-    return " ".join(capsys.readouterr().out.rsplit("verdict: model\n", 1)[1].split())
+    return " ".join(capsys.readouterr().out.rsplit("verdict: simulated\n", 1)[1].split())
 
 
 def test_nothing_was_expected_and_everything_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
