@@ -21,22 +21,22 @@ from gradbed.topo.graph import Direction, Topology
 SHARE = (0.0, 1.0)
 
 METRICS: Mapping[str, Metric] = {
-    "offered_load": Metric("", "offered load: sent by a host / link rate, mean", on_bmv2=False),
-    "accepted_load": Metric("", "accepted load: received by a host / link rate, mean", on_bmv2=False),
-    "throughput_bps": Metric("bit/s", "received by all hosts", "rate"),
+    "offered_load": Metric("", "offered load: bytes sent by a host / link capacity, mean", on_bmv2=False),
+    "accepted_load": Metric("", "accepted load: bytes received by a host / link capacity, mean", on_bmv2=False),
+    "throughput_bps": Metric("bit/s", "throughput, all hosts together", "rate"),
     "accepted_bound": Metric("", "upper bound on the accepted load", on_bmv2=False),
-    "saturation_load": Metric("", "--load at which the best split fills a link"),
-    "latency_s": Metric("s", "mean latency of packets", "time"),
-    "latency_p99_s": Metric("s", "99th percentile of packets' latency", "time"),
-    "loss": Metric("", "lost packets / sent packets", possible=SHARE),
+    "saturation_load": Metric("", "saturation load: --load at which the best split fills a link"),
+    "latency_s": Metric("s", "packet latency, mean", "time"),
+    "latency_p99_s": Metric("s", "packet latency, 99th percentile", "time"),
+    "loss": Metric("", "loss rate: lost packets / sent packets", possible=SHARE),
     "reordered": Metric("", "fraction of packets reordered within their flow (RFC 4737)", possible=SHARE),
-    "largest_link_load": Metric("", "load of the busiest direction or light path", on_bmv2=False),
+    "largest_link_load": Metric("", "load of the busiest mesh direction or light path", on_bmv2=False),
     **{
         f"{name.replace('-', '_')}_{what}": Metric("", f"{name}: {words}", possible=possible)
         for name in CLASSES
         for what, words, possible in (
-            ("max_over_mean", "largest load over the mean", (1.0, None)),
-            ("fairness", "Jain's index of loads", SHARE),
+            ("max_over_mean", "largest load / mean load", (1.0, None)),
+            ("fairness", "Jain's fairness index of loads", SHARE),
         )
     },
 }

@@ -199,10 +199,10 @@ METRICS: Mapping[str, Metric] = {
     "messages": Metric("", "messages sent by ranks (total)"),
     "message_bytes": Metric("B", "bytes of messages sent by ranks (total)"),
     "packets": Metric("", "data packets sent by NICs (total)"),
-    "packet_hops": Metric("", "packets delivered by links (total)"),
+    "packet_hops": Metric("", "packet hops: packets delivered by links (total)"),
     "retransmissions": Metric("", "packets retransmitted by NICs (total)"),
     "timeouts": Metric("", "retransmission timeouts (total)"),
-    "marked": Metric("", "packets received with a congestion mark (total)"),
+    "marked": Metric("", "packets received with an ECN mark (total)"),
     "cnps": Metric("", "congestion notification packets (total)"),
     "queue_drops": Metric("", "packets dropped by full queues (total)"),
 }

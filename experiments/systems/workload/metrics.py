@@ -24,7 +24,7 @@ METRICS: Mapping[str, Metric] = {
     "loss": Metric("", "fraction of the sent packets that did not arrive", possible=(None, 1.0)),
     "throughput_bps": Metric("bit/s", "throughput of received frames (TCP: payload), all hosts together", "rate"),
     "delivered_bps": Metric("bit/s", "throughput of frames received during the measured time", "rate"),
-    "mean_us": Metric("us", "mean latency, from leaving the sender to arriving"),
+    "mean_us": Metric("us", "latency from departure at the sender to arrival, mean"),
     **{
         name: Metric("us", f"latency, {percent:g}th percentile" if percent < 100 else "latency, maximum")
         for name, percent in PERCENTILES.items()
@@ -32,7 +32,7 @@ METRICS: Mapping[str, Metric] = {
     "duplicates": Metric("", "duplicate packets received"),
     "reordered": Metric("", "packets reordered within their flow (RFC 4737)"),
     "misdelivered": Metric("", "packets delivered to the wrong host"),
-    "foreign_frames": Metric("", "received frames that no agent sent in this form"),
+    "foreign_frames": Metric("", "received frames without a valid mark of an agent"),
     "flow_p50_us": Metric("us", "flow completion time, median"),
     "flow_p99_us": Metric("us", "flow completion time, 99th percentile"),
     "unfinished_flows": Metric("", "TCP connections that did not deliver all data"),
@@ -47,14 +47,16 @@ METRICS: Mapping[str, Metric] = {
     "queue_drops": Metric("", "packets dropped by full queues"),
     "link_losses": Metric("", "packets lost on links"),
     "other_drops": Metric("", "packets dropped by switches otherwise (priorities, buffers, restarts)", on_bmv2=False),
-    "to_controller": Metric("", "packets sent to the controller's port (510), without any controller", on_bmv2=False),
+    "to_controller": Metric(
+        "", "packets sent to the controller port (510), where no controller listens", on_bmv2=False
+    ),
     "recirculated": Metric("", "recirculated and resubmitted packets", on_bmv2=False),
     "covered_statements": Metric(
         "", "fraction of the program's statements that packets reached", possible=(0.0, 1.0)
     ),
     "unused_entries": Metric("", "table entries that no packet matched in any switch"),
     "busiest_link_load": Metric(
-        "", "load of the busiest link between switches while hosts sent, fraction of its rate"
+        "", "load of the busiest link between switches while hosts sent, as a fraction of its rate"
     ),
 }
 

@@ -18,12 +18,10 @@ def test_rounds_by_policy() -> None:
 
     hybrid = [f"interconnect:{policy}" for policy in ("fixed-plane", "ecmp", "least-loaded")]
     plain, fixed, hashed, by_load = (round_ms(fabric_program, "ring") for fabric_program in ("none", *hybrid))
-    said(
-        PAGE, f"a round takes {plain:.1f} ms with plain routers on shortest paths, {fixed:.1f} ms over a fixed plane,"
-    )
-    said(PAGE, f"{hashed:.1f} ms by flow hash, and {by_load:.1f} ms by load")
+    said(PAGE, f"a round takes {plain:.1f} ms with plain routers on shortest paths, {fixed:.1f} ms with fixed-plane,")
+    said(PAGE, f"{hashed:.1f} ms with ecmp, and {by_load:.1f} ms with least-loaded")
     served = [round_ms(fabric_program, "server") for fabric_program in ("none", *hybrid)]
-    said(PAGE, f"whatever the way is ({min(served):.1f} to {max(served):.1f} ms)")
+    said(PAGE, f"whatever the policy is ({min(served):.1f} to {max(served):.1f} ms)")
 
 
 def test_sums_on_five_networks() -> None:
@@ -38,7 +36,7 @@ def test_sums_on_five_networks() -> None:
     said(PAGE, f"a round takes {dragonfly:.1f} ms on the dragonfly, {torus:.1f} ms on leaf-spine and torus")
     said(PAGE, f"{round_ms('optical-electrical:2'):.1f} ms here, and {round_ms('fat-tree:4'):.1f} ms on the fat-tree")
     without = [round_ms(kind, "none") for kind in kinds]
-    said(PAGE, f"Without sums a round takes {min(without):.1f} to {max(without):.1f} ms")
+    said(PAGE, f"Without in-network aggregation a round takes {min(without):.1f} to {max(without):.1f} ms")
 
 
 def test_training_on_five_networks() -> None:
@@ -75,12 +73,12 @@ def test_latency_from_each_unit_to_the_next() -> None:
     )
     said(
         PAGE,
-        f"At 0.6 packets take {by_load} ms by load, {coin} ms over a random plane, {hashed} ms by flow hash, and "
-        f"{fixed} ms over a fixed plane.",
+        f"At 0.6 packets take {by_load} ms with least-loaded, {coin} ms with random-plane, {hashed} ms with ecmp, "
+        f"and {fixed} ms with fixed-plane.",
     )
     lost = [100 * at(policy, 0.6)["loss"] for policy in ("ecmp", "fixed-plane")]
-    said(PAGE, f"Flow hash loses {lost[0]:.0f} %, since its seeds crowd single light paths, and")
-    said(PAGE, f"and the fixed plane {lost[1]:.0f} %.")
+    said(PAGE, f"Ecmp loses {lost[0]:.0f} %, because hash collisions overload single light paths, and")
+    said(PAGE, f"and fixed-plane loses {lost[1]:.0f} %.")
 
 
 def test_latency_by_policy() -> None:
@@ -88,10 +86,8 @@ def test_latency_by_policy() -> None:
     policies = ("least-loaded", "random-plane", "mesh-first", "fixed-plane", "ecmp")
     full = [data.row(policy=policy, load=0.9) for policy in policies]
     by_load, plane, mesh, fixed, hashed = (f"{1e3 * row['latency_s']:.2f} ms" for row in full)
-    said(
-        PAGE, f"At 0.9 packets take {by_load} by load, {plane} over a random plane, {mesh} with the mesh always first"
-    )
-    said(PAGE, f"{fixed} over a fixed plane and {hashed} by flow hash")
+    said(PAGE, f"At 0.9 packets take {by_load} with least-loaded, {plane} with random-plane, {mesh} with mesh-first")
+    said(PAGE, f"{fixed} with fixed-plane and {hashed} with ecmp")
     tails = [f"{1e3 * row['latency_p99_s']:.1f}" for row in full]
     said(PAGE, f"the 99th percentile is {', '.join(tails[:-1])} and {tails[-1]} ms")
     assert {f"{1e3 * row['latency_s']:.2f}" for row in data.rows(load=0.2)} == {"0.37"}
@@ -123,23 +119,22 @@ def test_throughput_by_pattern() -> None:
     assert all(at("all-to-all", load)["loss"] == 0 for load in (0.2, 0.4, 0.6, 0.8))
     full, beyond = at("all-to-all", 1.0), at("all-to-all", 1.2)
     said(PAGE, f"{full['accepted_load']:.3f} at an offered load of 1.0 and {beyond['accepted_load']:.3f} at 1.2")
-    said(PAGE, f"with {100 * beyond['loss']:.0f} % lost: mesh links are full, which they are from")
-    said(PAGE, f"from {full['saturation_load']:.3f} on. The best split of a permutation fills a link at")
+    said(PAGE, f"with {100 * beyond['loss']:.0f} % lost: mesh links are full from {full['saturation_load']:.3f} on.")
     lost = [100 * at("permutation", load)["loss"] for load in (0.6, 0.8, 1.2)]
     taken, split = (at("permutation", 1.2)[name] for name in ("accepted_load", "saturation_load"))
     said(
         PAGE,
-        f"fills a link at {split:.2f} (mean of five): {lost[0]:.1f} % are lost at",
+        f"Permutation: the best split fills a link at {split:.2f} (mean of five). {lost[0]:.1f} % are lost at",
     )
     said(
         PAGE,
         f"{lost[1]:.0f} % at 0.8 and {lost[2]:.0f} % at 1.2, where {taken:.3f} is",
     )
-    said(PAGE, f"From each unit to the next {at('stride:9', 1.2)['accepted_load']:.3f} is all that arrives")
+    said(PAGE, f"From each unit to the next, the accepted load is at most {at('stride:9', 1.2)['accepted_load']:.3f}")
     hot = at("hotspot:0.1", 1.0)
     assert hot["saturation_load"] == 1
     said(PAGE, f"which is full at 1.0, when hosts send {hot['offered_load']:.3f} of their rate on average")
-    said(PAGE, f"alone are lost, {100 * at('hotspot:0.1', 1.2)['loss']:.1f} % at 1.2")
+    said(PAGE, f"only packets to that host are lost, {100 * at('hotspot:0.1', 1.2)['loss']:.1f} % at 1.2")
 
 
 def test_wavelengths_fibres_and_circuits() -> None:
@@ -154,4 +149,4 @@ def test_wavelengths_fibres_and_circuits() -> None:
     waves, fibre, circuits = (f"{row['accepted_load']:.2f}" for row in full)
     said(PAGE, f"At an offered load of 1.0, {waves}, {fibre} and {circuits} are accepted")
     waves, fibre, circuits = (f"{1e3 * row['latency_s']:.1f}" for row in full)
-    said(PAGE, f"They wait for {waves}, {fibre} and {circuits} ms on average")
+    said(PAGE, f"The mean latencies are {waves}, {fibre} and {circuits} ms")

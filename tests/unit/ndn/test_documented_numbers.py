@@ -30,13 +30,14 @@ def test_byte_hops() -> None:
     push, pull, copies, ring = (hops(exchange, 16) for exchange in ("push", "pull", "unicast", "ring"))
     said(
         "docs/ndn.md",
-        f"{push:.0f} gradients times hops with pushes, Interests besides {pull:.0f}, copies {copies:,.0f}",
+        f"{push:.0f} times the gradient's bytes with pushes, {pull:.0f} with pulls (Interests), "
+        f"and {copies:,.0f} with copies",
     )
     said("docs/ndn.md", f"A ring takes {ring:.0f}.")
-    said("docs/ndn.md", f"pushes carry least ({hops('push', 2):.1f} against the ring's {hops('ring', 2):.1f})")
+    said("docs/ndn.md", f"pushes carry the least ({hops('push', 2):.1f} against the ring's {hops('ring', 2):.1f})")
     crossings = [data.row(exchange=exchange, peers=16)["transmissions"] for exchange in ("push", "unicast")]
-    said("docs/ndn.md", f"{crossings[0]:.0f} crossings for a fragment of all 16 peers, where copies take")
-    said("docs/ndn.md", f"{crossings[1]:,.0f} (dotted")
+    said("docs/ndn.md", f"{crossings[0]:.0f} link crossings for a fragment of all 16 peers, where copies take")
+    said("docs/ndn.md", f"where copies take {crossings[1]:,.0f}.")
 
 
 def test_round_time() -> None:
@@ -96,11 +97,11 @@ def test_asynchronous_training() -> None:
     said(
         "docs/ndn.md",
         f"end {waiting['workload.rounds']} versions with an accuracy of {waiting['accuracy']:.2f}, "
-        f"after {waiting['total_time_s']:.2f} s and {slowed['total_time_s']:.2f} s",
+        f"after {waiting['total_time_s']:.2f} s with equal peers and {slowed['total_time_s']:.2f} s with a slow one",
     )
-    said("docs/ndn.md", f"those who do not wait have {early['accuracy']:.2f} after {early['total_time_s']:.2f} s")
+    said("docs/ndn.md", f"Asynchronous peers reach {early['accuracy']:.2f} after {early['total_time_s']:.2f} s")
     said("docs/ndn.md", f"end with {late['accuracy']:.2f}")
-    said("docs/ndn.md", f"falls below zero then ({late['staleness']:.1f})")
+    said("docs/ndn.md", f"The mean staleness is negative ({late['staleness']:.1f})")
 
 
 def test_contents() -> None:
