@@ -54,7 +54,7 @@ def test_a_page_tells_what_was_counted() -> None:
 
 def test_the_documented_page_is_of_a_thousand_programs_of_this_generator() -> None:
     text = (ROOT / "docs" / "random-programs.md").read_text(encoding="utf-8")
-    assert f"{NIGHTLY_SEEDS:,} programs of {FRAMES} frames each, none with a difference" in text
+    assert f"{NIGHTLY_SEEDS:,} programs of {FRAMES} frames each, without a difference" in text
     counted = programs_by_construct(text)
     assert tuple(counted) == CONSTRUCTS, (
         "docs/random-programs.md: write it again (python -m tests.fuzz.programs --page)"

@@ -1,4 +1,4 @@
-"""docs/random-programs.md: what a run of random programs covered, by construct."""
+"""docs/random-programs.md: the coverage of a run of random programs, by construct."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from tests.fuzz.programs.constructs import CONSTRUCTS
 from tests.fuzz.programs.search import Coverage
 
-HEAD = """# What random programs cover
+HEAD = """# Coverage of random programs
 
-`{command}` wrote this page: {programs:,} programs of {frames} frames each, {outcome}.
+`{command}` generated this page: {programs:,} programs of {frames} frames each, {outcome}.
 
-The first number counts programs with the construct. The second counts frames that came by, in every {probes_every}th
-program, which is also built with probes. Of several lines with the construct it is the one that most frames reached;
-`-` is of lines that have no code of their own, such as declarations. The code of a table is where it is declared, so
-lines that apply it show 0. `tests/fuzz/programs/constructs.py` has the list, and
-[Own programs](conformance.md#own-programs) says how programs are drawn and compared.
+The column *programs* counts programs with the construct. The column *frames* counts frames that reached it, in
+every {probes_every}th program, which is built a second time with probes. If a program has the construct on
+several lines, the line with the most frames counts. A `-` marks constructs without code of their own, for
+example declarations. The code of a table is counted where the table is declared, so lines that apply it show 0.
+`tests/fuzz/programs/constructs.py` has the list. [Own programs](conformance.md#own-programs) describes how
+programs are drawn and compared.
 
 | construct | programs | frames |
 |---|---|---|
@@ -28,7 +29,7 @@ def page(coverage: Coverage, command: str, programs: int, frames: int, probes_ev
         programs=programs,
         frames=frames,
         probes_every=probes_every,
-        outcome="none with a difference" if not findings else f"{findings} with a finding",
+        outcome="without a difference" if not findings else f"{findings} with a difference",
     )
     return head + "".join(f"{line}\n" for line in _rows(coverage))
 
@@ -49,6 +50,6 @@ def _frames(coverage: Coverage, construct: str) -> str:
 
 
 def programs_by_construct(text: str) -> dict[str, int]:
-    """Of a page: how many programs had each construct, in the order of the rows."""
+    """Return how many programs had each construct on a page, in the order of the rows."""
     rows = [line[3:].split("` | ") for line in text.splitlines() if line.startswith("| `")]
     return {name.replace("\\|", "|"): int(rest.split(" | ")[0].replace(",", "")) for name, rest in rows}
