@@ -260,10 +260,10 @@ def _warn_of_wide_ranges(program: _Program, reporter: Reporter) -> None:
 DIFFERENCES: Mapping[str, Callable[[_Program, Reporter], None]] = {
     "`ingress_port` of clones, resubmitted and recirculated packets": _warn_of_lost_ingress_ports,
     "`parser_error` and `checksum_error` of clones from ingress to egress": _warn_of_lost_errors,
-    "an lpm key that is not whole bytes": _warn_of_prefixes,
+    "an lpm key whose width is not a multiple of 8 bits": _warn_of_prefixes,
     "`truncate` before multicast or recirculation": _warn_of_lost_truncation,
-    "`select` without a case that fits": _warn_of_no_match,
-    "a register beyond its end": _warn_of_registers,
+    "`select` without a matching case": _warn_of_no_match,
+    "an access to a register beyond its end": _warn_of_registers,
     "`push_front` and `pop_front` of a stack of header unions": _warn_of_union_stacks,
     "`_` for a range of 32 bits or more in entries": _warn_of_wide_ranges,
     "a default action other than `NoAction` of a table with an action profile": _warn_of_profile_defaults,

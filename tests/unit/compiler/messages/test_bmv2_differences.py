@@ -100,7 +100,7 @@ PROGRAMS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
             egress(READ_ERROR, "clone3(CloneType.I2E, 5, { std.parser_error });"),
         ],
     ),
-    "an lpm key that is not whole bytes": (
+    "an lpm key whose width is not a multiple of 8 bits": (
         [
             (
                 control("t.apply();", "table t { key = { hdr.h.a[6:0]: lpm; } actions = { NoAction; } }"),
@@ -133,7 +133,7 @@ PROGRAMS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ],
         [ingress("truncate(64);"), ingress("std.mcast_grp = 1;"), egress("recirculate_preserving_field_list(1);")],
     ),
-    "`select` without a case that fits": (
+    "`select` without a matching case": (
         [
             (select("0: accept; 1: accept;"), "a packet that no case fits has no error"),
             (select("0 .. 2: accept;"), "a packet that no case fits has no error"),
@@ -157,7 +157,7 @@ PROGRAMS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
             ingress("if (hdr.u[0].isValid()) { hdr.u[1].s.setInvalid(); }", types=STACKS),
         ],
     ),
-    "a register beyond its end": (
+    "an access to a register beyond its end": (
         [
             (ingress("r.read(hdr.h.b, 4);", locals_="register<bit<8>>(4) r;"), "BMv2 reads other memory"),
             (ingress("r.write(5, hdr.h.b);", locals_="register<bit<8>>(4) r;"), "BMv2 writes other memory"),
