@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -19,7 +20,20 @@ INSTALLED = not (PACKAGE / "api").is_dir()
 """Whether pip has installed the package; if not, this is a checkout."""
 
 COMMAND = "gradbed" if INSTALLED else "./gradbed"
-"""How people call the command line."""
+"""How people call the command line, from the checkout's folder unless pip has installed it."""
+
+
+def command_from(folder: Path) -> str:
+    """Return how people call the command line from a folder, quoted for a shell.
+
+    From a folder in the checkout that is a relative path, from others an absolute one.
+    """
+    if INSTALLED:
+        return COMMAND
+    launcher, place = PACKAGE / "gradbed", folder.resolve()
+    if place == PACKAGE:
+        return COMMAND
+    return shlex.quote(os.path.relpath(launcher, place) if place.is_relative_to(PACKAGE) else str(launcher))
 
 
 def attribute(place: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gradbed.common.errors import UserError, say
-from gradbed.common.modules import COMMAND
+from gradbed.common.modules import command_from
 
 if TYPE_CHECKING:
     from gradbed.experiments.exercises.exercise import Exercise
@@ -58,7 +59,7 @@ def start(
     place = folder or Path(name)
     exercise.start(place)
     write_record(place, WorkRecord(exercise=name))
-    print(f"made {place}/: read {place}/README.md")
+    print(f"made {place}/: cd {shlex.quote(str(place))}, then read README.md")
     return 0
 
 
@@ -84,7 +85,8 @@ def check(folder: Folder = Path()) -> int:
                 say(f"\n{warning}", sys.stdout)
         return 0
     if record.hints < len(exercise.hints):
-        say(f"\nA hint: {COMMAND} exercise hint {folder}", sys.stdout)
+        where = "" if folder == Path() else f" {shlex.quote(str(folder))}"
+        say(f"\nA hint: {command_from(Path())} exercise hint{where}", sys.stdout)
     return 1
 
 
@@ -105,7 +107,8 @@ def hint(
         shown = range(record.hints)
     elif record.hints >= len(hints):
         raise UserError(
-            f"that were all {len(hints)} hints (--again repeats them): {COMMAND} exercise solution {exercise.name}"
+            f"these were all {len(hints)} hints (--again repeats them): "
+            f"{command_from(Path())} exercise solution {exercise.name}"
         )
     else:
         shown = range(record.hints, record.hints + 1)
@@ -145,7 +148,7 @@ def grade(
     jobs: Annotated[int, typer.Option(min=1, help="Number of solutions graded in parallel.")] = 2,
     time_limit_s: Annotated[float, typer.Option(min=1, help="Time limit of one solution in seconds.")] = 120.0,
 ) -> int:
-    """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever they are worth."""
+    """Check every student's solutions: a table, and the same as CSV. Exit status 0 whatever the results."""
     from gradbed.experiments.exercises.checks import check_place, submissions, write_grades
     from gradbed.experiments.exercises.checks import grade as grade_all
     from gradbed.experiments.tables.console import make_console, rows_table

@@ -3,7 +3,7 @@
 An exercise is a folder with its description, starter code, hints, solution and checks:
 
 exercise.yaml   title, minutes, topics, learnt, place
-README.md       for the student, copied with the starter code; FOLDER in its commands is where to
+README.md       for the student, copied with the starter code; its commands are typed in the copy's folder
 hints.md        a heading (##) for each hint, from the gentlest to the plainest
 starter/        NAME.p4, and what else the student gets, such as entries.yaml
 solution/       the files of starter/ that the solution changes
@@ -26,7 +26,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gradbed.common.errors import UserError, suggestion
-from gradbed.common.modules import COMMAND, with_commands
+from gradbed.common.modules import command_from
 from gradbed.common.problems import first_problem
 from gradbed.common.store import digest_of
 from gradbed.common.yaml_numbers import bounded_loader
@@ -81,13 +81,16 @@ class Exercise:
     def start(self, folder: Path) -> None:
         """Make the folder, with README and starter code.
 
+        The commands of the README can be typed in the folder as they are.
+
         Raises:
             UserError: it exists or cannot be made.
         """
         try:
             folder.mkdir(parents=True)
             task = (self.folder / "README.md").read_text(encoding="utf-8")
-            (folder / "README.md").write_text(with_commands(task, folder), encoding="utf-8")
+            task = task.replace("./gradbed ", f"{command_from(folder)} ")
+            (folder / "README.md").write_text(task, encoding="utf-8")
             for file in sorted((self.folder / "starter").iterdir()):
                 shutil.copyfile(file, folder / file.name)
         except FileExistsError:
@@ -164,14 +167,15 @@ def exercise_of(folder: Path, known: Mapping[str, Exercise]) -> Exercise:
     Raises:
         UserError: it is not clear.
     """
+    command = command_from(Path())
     if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}: {COMMAND} exercise start NAME makes one")
+        raise UserError(f"there is no folder {folder}: {command} exercise start NAME makes one")
     found = found_in(folder, known)
     if found is None:
         programs = [each.name for each in known.values() if (folder / each.program).is_file()]
         if programs:
             raise UserError(f"{folder} has programs of {' and '.join(programs)}: keep each in a folder of its own")
-        raise UserError(f"{folder} has no exercise's program: {COMMAND} exercise start NAME makes a folder with one")
+        raise UserError(f"{folder} has no exercise's program: {command} exercise start NAME makes a folder with one")
     if not (folder / found.program).is_file():
         raise UserError(f"{folder} has no {found.program}")
     return found

@@ -13,6 +13,8 @@ DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 FENCED = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(\./gradbed [a-z][^`\n]*|\.venv/bin/python -m tools\.[a-z][^`\n]*)`")
 """In running text `gradbed run`, without ./, names a command; with it, it is one to type."""
+IN_README = re.compile(r"`(\.{0,2}/[^`\s]*gradbed [a-z][^`\n]*)`")
+"""The same where gradbed lies in another folder."""
 TYPED = re.compile(r"(?:\$ )?(((?:\./)?gradbed|\.venv/bin/python -m tools\.\w+)(?: [^#\n]*)?)(?:#.*)?$")
 PLACEHOLDERS = {
     "NAME": "my_program",
@@ -59,8 +61,8 @@ def in_readme(readme: Path) -> list[Typed]:
     """What the README of a folder that gradbed has made tells people to type without sudo; files to look at, too."""
     text = readme.read_text(encoding="utf-8").replace("\\\n", " ")
     blocks = [line.strip() for block in FENCED.finditer(text) for line in block[2].splitlines()]
-    typed_lines = [line for line in blocks if line.startswith(("./gradbed ", "cat "))]
-    return [Typed(readme.parent.name, line) for line in [*typed_lines, *INLINE.findall(text)]]
+    typed_lines = [line for line in blocks if re.match(r"\S*/gradbed |cat ", line)]
+    return [Typed(readme.parent.name, line) for line in [*typed_lines, *IN_README.findall(text)]]
 
 
 def _fenced(text: str) -> Iterator[tuple[int, str, int]]:

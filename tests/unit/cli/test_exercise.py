@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradbed.cli.commands.exercise import EXERCISES
+from gradbed.common.modules import command_from
 from tests.conftest import GradbedHere
 
 SOLUTION = EXERCISES / "forward" / "solution" / "forward.p4"
@@ -17,7 +18,7 @@ def test_from_start_to_passed(gradbed_here: GradbedHere, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     said = gradbed_here("exercise", "list")
     assert "forward" in said.out and "begun" not in said.out and "passed" not in said.out
-    assert gradbed_here("exercise", "start", "forward").out == "made forward/: read forward/README.md\n"
+    assert gradbed_here("exercise", "start", "forward").out == "made forward/: cd forward, then read README.md\n"
     assert {file.name for file in Path("forward").iterdir()} == {
         "README.md",
         "forward.p4",
@@ -27,9 +28,11 @@ def test_from_start_to_passed(gradbed_here: GradbedHere, tmp_path: Path, monkeyp
     assert "Forward packets: begun (forward/)" in gradbed_here("exercise", "list").out
     failed = gradbed_here("exercise", "check", "forward")
     assert failed.status == 1 and "nothing left by port 2" in failed.out and "decided" in failed.out
-    assert "A hint: ./gradbed exercise hint forward" in failed.out
-    shutil.copy(SOLUTION, "forward")
+    assert f"A hint: {command_from(tmp_path)} exercise hint forward\n" in failed.out
     monkeypatch.chdir("forward")
+    failed_here = gradbed_here("exercise", "check")
+    assert failed_here.status == 1 and f"A hint: {command_from(tmp_path)} exercise hint\n" in failed_here.out
+    shutil.copy(SOLUTION, ".")
     passed = gradbed_here("exercise", "check")
     assert passed.status == 0 and "FAILED" not in passed.out and "All checks passed." in passed.out
     assert "Forward packets: passed\n" in gradbed_here("exercise", "list").out
@@ -62,7 +65,7 @@ def test_hints_come_one_by_one(gradbed_here: GradbedHere, tmp_path: Path) -> Non
     assert first.startswith("Hint 1 of 3\n") and second.startswith("Hint 2 of 3\n")
     gradbed_here("exercise", "hint", folder)
     end = gradbed_here("exercise", "hint", folder)
-    assert end.status == 2 and "that were all 3 hints" in end.err and end.err.count("\n") == 1
+    assert end.status == 2 and "these were all 3 hints" in end.err and end.err.count("\n") == 1
     assert gradbed_here("exercise", "hint", folder, "--again").out.startswith(first + second)
 
 
@@ -86,10 +89,10 @@ def test_a_folder_without_record_is_known_by_its_program(gradbed_here: GradbedHe
         (["start", "forwrad"], "there is no exercise 'forwrad'; did you mean 'forward'?"),
         (["start", "forward", "there"], "there is there already: choose another name"),
         (["start", "forward", "file/below"], "cannot make file/below: "),
-        (["check", "nowhere"], "there is no folder nowhere: ./gradbed exercise start NAME makes one"),
+        (["check", "nowhere"], "there is no folder nowhere: GRADBED exercise start NAME makes one"),
         (
             ["check", "there"],
-            "there has no exercise's program: ./gradbed exercise start NAME makes a folder with one",
+            "there has no exercise's program: GRADBED exercise start NAME makes a folder with one",
         ),
         (["check", "two"], "two has programs of forward and count: keep each in a folder of its own"),
         (["hint", "lost"], "lost has no forward.p4"),
@@ -107,4 +110,5 @@ def test_what_cannot_be_done_is_one_line(
     Path("two/count.p4").touch()
     Path("lost/.exercise.json").write_text('{"exercise": "forward"}')
     ended = gradbed_here("exercise", *arguments)
+    message = message.replace("GRADBED", command_from(tmp_path))
     assert ended.status == 2 and message in ended.err and ended.err.count("\n") == 1
