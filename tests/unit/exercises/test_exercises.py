@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,17 @@ def test_a_wrong_solution_is_refused_with_what_is_wrong(name: str, mutant: dict[
 
 def test_the_list_in_the_documentation_is_this_one() -> None:
     page = (Path(__file__).parents[3] / "docs" / "exercises.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
-    about = [(name, each.description) for name, each in KNOWN.items()]
-    assert rows == [(name, str(each.minutes), each.title, each.learnt) for name, each in about]
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (\d+) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    about = [(name, str(added_lines(each)), each.description) for name, each in KNOWN.items()]
+    assert rows == [(name, str(each.minutes), lines, each.title, each.learnt) for name, lines, each in about]
+
+
+def added_lines(exercise: Exercise) -> int:
+    """Number of lines of code that the solution has and the starter code has not."""
+    added = 0
+    for file in exercise.solution:
+        starter = (exercise.folder / "starter" / file.name).read_text().splitlines()
+        changes = difflib.ndiff(starter, file.read_text().splitlines())
+        lines = [line[2:].strip() for line in changes if line.startswith("+ ")]
+        added += sum(bool(line) and not line.startswith(("//", "#")) for line in lines)
+    return added

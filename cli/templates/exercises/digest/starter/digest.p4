@@ -44,7 +44,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             // TODO: a host that has moved counts as one that is not known: its port is part of the key.
         }
         actions = { NoAction; learn; }
-        // TODO: whose sender is not known, of that the controller is told.
+        // TODO: a packet whose sender is not known is reported to the controller.
         default_action = NoAction();
         size = 1024;
     }
@@ -57,7 +57,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     table hosts {
         key = { hdr.ethernet.dst_addr: exact; }
         actions = { forward; flood; }
-        // TODO: what is for a host that is not known is flooded.
+        // TODO: a packet for a host that is not known is flooded.
         default_action = forward(0);
         size = 1024;
     }

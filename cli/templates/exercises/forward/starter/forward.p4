@@ -57,7 +57,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         mark_to_drop(std);
     }
     action forward(bit<9> port, bit<48> dst_mac) {
-        // TODO: send the packet out by `port`; the switch becomes its source, `dst_mac` its destination; it lives a hop less.
+        // TODO: send the packet out by `port`; the switch becomes its source, `dst_mac` its destination; one off the ttl.
     }
     table routes {
         key = { hdr.ipv4.dst_addr: lpm; }

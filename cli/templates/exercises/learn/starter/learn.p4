@@ -29,7 +29,7 @@ control MyVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    // The port of a host has the number that the last 16 bits of its MAC address are.
+    // The port of each host; its index is the last 16 bits of the host's MAC address.
     register<bit<9>>(65536) port_of;
 
     apply {
