@@ -107,12 +107,12 @@ def test_gains_on_the_halved_link() -> None:
             for name in names
             for workers in WORKERS
         ]
-        return f"{min(found):.2g} to {max(found):.2g} times"
+        return f"{min(found):.2g} to {max(found):.2g}"
 
     corrected = faster("compression alone, corrected", "both, B1/N", "both, AIMD")
-    said(DOCUMENT, f"an iteration takes {corrected} less time with the corrected rule")
+    said(DOCUMENT, f"The speedup is {corrected} with the corrected rule")
     tenth, hundredth = faster("`topk:0.1`, B1/N"), faster("`topk:0.01`, B1/N")
-    said(DOCUMENT, f"it takes {tenth} less time with `topk:0.1` and {hundredth} with `topk:0.01`")
+    said(DOCUMENT, f"the speedup is {tenth} with `topk:0.1` and {hundredth} with `topk:0.01`")
 
 
 COMPRESSORS = (
@@ -149,11 +149,11 @@ def test_gains_of_compressors() -> None:
     }
     said(
         DOCUMENT,
-        f"an iteration of the digits takes {times['topk:0.01']:.1f} times less time with `topk:0.01` and "
-        f"{times['quantise:4']:.1f} times with `quantise:4` (figure 3)",
+        f"the speedup for the digits is {times['topk:0.01']:.1f} with `topk:0.01` and {times['quantise:4']:.1f} with "
+        "`quantise:4` (figure 3)",
     )
     accuracies = [f"{100 * compressed(name)['accuracy']:.1f} %" for name in ("topk:0.01", "none")]
-    said(DOCUMENT, "With 1 % kept it reaches {} accuracy in place of {} after 60 rounds".format(*accuracies))
+    said(DOCUMENT, "With 1 % kept it reaches {} accuracy instead of {} after 60 rounds".format(*accuracies))
 
 
 @pytest.mark.nightly
