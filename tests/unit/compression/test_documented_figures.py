@@ -81,7 +81,7 @@ def test_queues() -> None:
         return [figure_data("compression_4_queue").row(workers=n, pacing=pacing)[column] for n in (4, 8, 16, 32)]
 
     drops, longest = at("none", "queue_drops"), at("even", "longest_queue")
-    said(DOCUMENT, "with 4, 8, 16 and 32 workers it loses {}, {}, {} and {} packets".format(*drops))
+    said(DOCUMENT, "With 4, 8, 16 and 32 workers, the queue drops {}, {}, {} and {} packets".format(*drops))
     assert longest == [n - 2 for n in (4, 8, 16, 32)] and not any(at("even", "queue_drops"))
     said(DOCUMENT, "the longest queue is N - 2 packets for N workers from 4 to 32, and nothing is lost")
     assert at("active", "longest_queue") == longest
