@@ -28,7 +28,7 @@ def run(
     pcap: p4_setup.Pcap = None,
     entries: Annotated[
         list[Path] | None,
-        typer.Option("--entries", "-e", help="What the switch holds: a file of STF commands (add, ...); repeatable."),
+        typer.Option("--entries", "-e", help="Initial state: a file of STF commands (add, ...); repeatable."),
     ] = None,
     reference: Annotated[
         bool,

@@ -26,10 +26,12 @@ Entries = Annotated[
     typer.Option(
         "--entries",
         "-e",
-        help="What the switch holds: a file of STF commands (add, setdefault, ...) or a plan as JSON; repeatable.",
+        help="Initial state: a file of STF commands (add, setdefault, ...) or a plan as JSON; repeatable.",
     ),
 ]
-SwitchName = Annotated[str | None, typer.Option("--switch", help="Whose part of a plan for several switches.")]
+SwitchName = Annotated[
+    str | None, typer.Option("--switch", help="The switch to take from a plan for several switches.")
+]
 P4Info = Annotated[Path | None, typer.Option(help="P4Info of a program that is given as BMv2 JSON.")]
 SourceFolder = Annotated[
     list[Path] | None, typer.Option("--source", "-s", help="Folder of the P4 source, if it is not the program's own.")

@@ -12,7 +12,7 @@ import gradbed as gb
 from tests.unit.test_architecture import MAY_IMPORT
 
 ROOT = Path(__file__).resolve().parents[3]
-SECTION = re.search(r"## What is public\n(.*?)\n## ", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
+SECTION = re.search(r"## Public and private names\n(.*?)\n## ", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
 ROW = re.compile(r"^\| [^|]*\(`([\w.]+)`\) \| (.*) \|$", re.MULTILINE)
 
 

@@ -257,7 +257,7 @@ def test_the_documented_script_reads_the_sketch(
 
 def test_the_page_counts_the_files_of_an_extern() -> None:
     rows = re.findall(r"(?m)^\| `([^`]+)` \|", PAGE)
-    assert "CountMinSketch is eleven files" in PAGE and len(rows) == 11
+    assert "CountMinSketch consists of eleven files" in PAGE and len(rows) == 11
     assert [row for row in rows if not (ROOT / row).is_file()] == []
     assert f"next free type id is {max(kind.type_id for kind in EXTERNS.values()) + 1:#x}" in PAGE
     assert "at most four attributes" in PAGE and ExternKind.most_attributes == 4
