@@ -201,7 +201,7 @@ def _drive(page: Any) -> None:
     assert page.evaluate("gradbed.store().last_us") <= before_us + 1010
     page.click("#detail tr.clickable >> nth=0")
     until(page, "document.querySelector('#trace') !== null")
-    from_host = page.inner_text("#trace") == "what e1 does to it"
+    from_host = page.inner_text("#trace") == "trace at e1"
     if from_host:
         page.click("#trace")
         until(page, "document.querySelector('#trace-text pre') !== null")

@@ -72,7 +72,7 @@ export class LinkPanel {
     try {
       const layers = await post("layers", { frame: packet.frame });
       const trace = store.begin.programs[to]
-        ? make("button", { id: "trace", click: () => this.#trace(to, port, packet) }, `what ${to} does to it`) : null;
+        ? make("button", { id: "trace", click: () => this.#trace(to, port, packet) }, `trace at ${to}`) : null;
       this.packet.replaceChildren(make("h3", {}, `packet of ${timeText(packet.t_us)}`), trace ?? "",
         make("div", { id: "trace-text" }),
         ...layers.flatMap(({ name, fields }) => [make("h3", {}, name), table(["field", "value"], fields)]));
