@@ -83,7 +83,7 @@ def _program_drop_lines(drops: Sequence[Mapping[str, Any]]) -> list[str]:
 # ---- Without failures ----
 
 
-NOTHING_EXPECTED = "Nothing was expected (--expect), so that whether the program does what it should was not checked."
+NOTHING_EXPECTED = "The run checked no expectations about the program (--expect)."
 
 
 def closing(results: StudyResults) -> str:
@@ -97,7 +97,7 @@ def closing(results: StudyResults) -> str:
         for trial in results.trials
         for subject, condition in configurations[trial.digest]["expect"].items()
     ]
-    said = f"Expected, and found: {', '.join(dict.fromkeys(expected))}." if expected else NOTHING_EXPECTED
+    said = f"Expectations met: {', '.join(dict.fromkeys(expected))}." if expected else NOTHING_EXPECTED
     flows = results.table("flows") if len(results.trials) > 1 else []
     return "\n".join([f"{said} {_arrived(results)}", *lost_lines(flows)])
 
@@ -105,7 +105,7 @@ def closing(results: StudyResults) -> str:
 def _arrived(results: StudyResults) -> str:
     counted = [trial for trial in results.trials if trial.row["sent_packets"] is not None]
     if not counted:
-        return "What kernels sent was not counted beside the links."
+        return "Packets from the kernels of hosts were not compared with counts of links."
     sent, received = (sum(trial.row[name] for trial in counted) for name in ("sent_packets", "received_packets"))
     who = "Hosts, links and switches" if all(trial.table("switches") for trial in counted) else "Hosts and links"
     return f"{who} agree on every packet: {received or 'none'} of {sent} arrived."

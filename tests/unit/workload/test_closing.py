@@ -28,7 +28,7 @@ def said(folder: Path, capsys: pytest.CaptureFixture[str], entries: str = ROUTES
 def test_nothing_was_expected_and_everything_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = said(tmp_path, capsys, DROPPED)
     assert line == (
-        "Nothing was expected (--expect), so that whether the program does what it should was not checked. "
+        "The run checked no expectations about the program (--expect). "
         "Hosts, links and switches agree on every packet: none of 300 arrived."
     )
 
@@ -36,7 +36,7 @@ def test_nothing_was_expected_and_everything_lost(tmp_path: Path, capsys: pytest
 def test_what_was_expected_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = said(tmp_path, capsys, expect={"loss": 0, "counter:s1:arrived[2]": "10..400"})
     assert line == (
-        "Expected, and found: loss == 0, counter:s1:arrived[2] 10..400. "
+        "Expectations met: loss == 0, counter:s1:arrived[2] 10..400. "
         "Hosts, links and switches agree on every packet: 300 of 300 arrived."
     )
 
@@ -52,7 +52,7 @@ def test_why_connections_were_lost_is_told_once_for_each_reason(tmp_path: Path) 
     resolved = {"trials": [{"digest": "trial", "configuration": {"expect": {}}}]}
     trials = (lost("Connection reset by peer", "", "No route to host"), lost("No route to host"))
     assert closing(StudyResults(tmp_path, resolved, trials)).splitlines() == [
-        f"{NOTHING_EXPECTED} What kernels sent was not counted beside the links.",
+        f"{NOTHING_EXPECTED} Packets from the kernels of hosts were not compared with counts of links.",
         "1 connection was lost: Connection reset by peer",
         "2 connections were lost: No route to host",
     ]
