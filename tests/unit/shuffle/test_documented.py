@@ -43,9 +43,8 @@ def hops_beside_the_nearest() -> str:
         for share in (0.07, 0.5)
     )
     return (
-        f"On k=4 the improved scheduler takes {little} of the hops of unicast from the nearest holder where "
-        "workers store "
-        f"0.07 of the samples, and {half} where they store half of them."
+        f"On k=4 it takes {little} of the hops of unicast from the nearest holder at a storage fraction of 0.07, "
+        f"and {half} at 0.5."
     )
 
 
@@ -56,8 +55,8 @@ def processor_times() -> str:
         data.row(scheduler=each, kind="fat-tree:8", samples=1000)["schedule_s"] for each in ("hop-aware", "improved")
     )
     return (
-        f"50,000 samples on k=8 take {most:.0f} s, where the bar is the goal of 60 s. The source's takes "
-        f"{source:.1f} s for 1,000 samples there, ours {ours:.1f} s."
+        f"50,000 samples on k=8 take {most:.0f} s; the bar shows the goal of 60 s. For 1,000 samples there, the "
+        f"source's scheduler takes {source:.1f} s and ours {ours:.1f} s."
     )
 
 
@@ -68,18 +67,17 @@ def accuracies() -> str:
         for first in ("random", "sorted")
     )
     return (
-        f"local shuffling is as good as global: {any_local} and {any_global} of the test digits are right in the "
-        "end. Where each worker begins with a few digits only, the mean of their weights learns far more slowly "
-        f"unless samples are shuffled between workers: {few_local} in place of {few_global}."
+        f"local shuffling is as good as global shuffling: test accuracy is {any_local} and {any_global} at the end. "
+        "If each worker begins with only a few of the ten digits, averaged weights learn far more slowly with local "
+        f"shuffling: {few_local} instead of {few_global}."
     )
 
 
 def hops_of_blind_coding() -> str:
     blind, nearest = planned("coded-largest", 0.3), planned("unicast-nearest", 0.3)
     return (
-        "Coding that does not look at the network (`coded-largest`) takes "
-        f"{percent(blind['hops'], nearest['hops'])} of the "
-        f"hops of unicast from the nearest holder with 0.3 of the samples. But it sends "
+        f"Network-oblivious coding (`coded-largest`) takes {percent(blind['hops'], nearest['hops'])} of the hops of "
+        "unicast from the nearest holder at 0.3. But it sends "
         f"{percent(blind['packets_per_sample'], nearest['packets_per_sample'])} of its packets"
     )
 
@@ -87,7 +85,7 @@ def hops_of_blind_coding() -> str:
 def hops_above_the_bound() -> str:
     rows = [planned("improved", share, kind) for share in SHARES for kind in (K4, "fat-tree:8", "bcube:4,1")]
     most = max(row["hops"] / row["bound_hops"] for row in rows)
-    return f"The improved scheduler takes up to {most:.1f} times the greater bound"
+    return f"Our scheduler takes up to {most:.1f} times the greater bound"
 
 
 def packets_beside_theory() -> str:
@@ -96,7 +94,7 @@ def packets_beside_theory() -> str:
     )
     return (
         f"With 0.3 of the samples stored the master sends {master:.2f} packets for each sample of the data set. "
-        f"Workers send {blind:.2f} with the largest clusters and {ours:.2f} with the fewest hops."
+        f"Workers send {blind:.2f} with `coded-largest` and {ours:.2f} with `improved`."
     )
 
 
@@ -119,19 +117,22 @@ def times_of(scheduler: str) -> list[str]:
 def times_of_ours() -> str:
     some_any, some_nearest, half_any, half_nearest = times_of("improved")
     return (
-        f"With 0.3 of the samples the improved scheduler takes {some_any} of the time of unicast from any holder and "
-        f"{some_nearest} of that from the nearest one; with half of them {half_any} and {half_nearest}"
+        f"| our scheduler | unicast from any holder | {some_any} | {half_any} | "
+        f"| our scheduler | unicast from the nearest holder | {some_nearest} | {half_nearest} |"
     )
 
 
 def times_of_the_source() -> str:
     some_any, some_nearest, half_any, half_nearest = times_of("hop-aware")
-    return f"the source's scheduler {some_any} and {some_nearest}, then {half_any} and {half_nearest}."
+    return (
+        f"| the source's scheduler | unicast from any holder | {some_any} | {half_any} | "
+        f"| the source's scheduler | unicast from the nearest holder | {some_nearest} | {half_nearest} |"
+    )
 
 
 def times_of_blind_coding() -> str:
     shown = [percent(timed("coded-largest", share), timed("improved", share)) for share in (0.3, 0.5)]
-    return f"Coding that does not look at the network takes {shown[0]} and {shown[1]} of ours"
+    return f"| network-oblivious coding | our scheduler | {shown[0]} | {shown[1]} |"
 
 
 def times_beside_the_master() -> str:
@@ -140,16 +141,16 @@ def times_beside_the_master() -> str:
         for name in ("improved", "hop-aware")
     )
     return (
-        f"Against the classical coded shuffle with a master ours takes {low} where little is stored and {high} with "
-        f"half of the samples (the source's: {source_low} and {source_high})."
+        f"Relative to the classical coded shuffle with a master, ours takes {low} of the time at a storage fraction "
+        f"of 0.07 and {high} at 0.5 (the source's: {source_low} and {source_high})."
     )
 
 
 def saved_beside_any_unicast() -> str:
     found = [1 - timed("improved", share) / timed("unicast-random", share) for share in (0.2, 0.3, 0.4, 0.5)]
     return (
-        f"Where 0.2 to 0.5 of the samples are stored, ours saves {100 * min(found):.0f} to {100 * max(found):.0f} % "
-        "of the time of unicast from any holder."
+        f"At storage fractions of 0.2 to 0.5, ours saves {100 * min(found):.0f} to {100 * max(found):.0f} % "
+        "of the time of unicast from any holder, which"
     )
 
 
@@ -157,14 +158,14 @@ def saved_beside_blind_coding() -> str:
     saved = {share: 1 - timed("improved", share) / timed("coded-largest", share) for share in (0.2, 0.3, 0.4, 0.5)}
     assert saved.pop(0.2) < 0
     return (
-        f"Against coding that does not look at the network it saves {100 * min(saved.values()):.0f} to "
-        f"{100 * max(saved.values()):.0f} % where 0.3 to 0.5 are stored, and nothing at 0.2."
+        f"Relative to network-oblivious coding it saves {100 * min(saved.values()):.0f} to "
+        f"{100 * max(saved.values()):.0f} % at 0.3 to 0.5, and nothing at 0.2."
     )
 
 
 def samples_in_a_packet() -> str:
     found = [planned("improved", share)["samples_per_packet"] for share in (0.2, 0.3, 0.4, 0.5)]
-    return f"({min(found):.1f} to {max(found):.1f} samples in a packet where 0.2 to 0.5 are stored)"
+    return f"packets combine only {min(found):.1f} to {max(found):.1f} samples at 0.2 to 0.5."
 
 
 def shares_of_one_core() -> str:
@@ -172,23 +173,22 @@ def shares_of_one_core() -> str:
         on_trees("hop-aware", rule)["top_switch_share"] for rule in ("first", "least-loaded", "ecmp")
     )
     return (
-        f"With the first tree always, one core switch sends everything ({percent(first, 1)} of the "
-        "source's packets). "
-        f"By the hash the busiest of four sends {percent(hashed, 1)}, by load {percent(spread, 1)}."
+        f"With `first` one core switch sends everything ({percent(first, 1)} of the source's packets). "
+        f"With `ecmp` the busiest of four sends {percent(hashed, 1)}, with `least-loaded` {percent(spread, 1)}."
     )
 
 
 def times_by_rule() -> str:
-    words = []
-    for name, said_as in (
+    rows = []
+    for name, words in (
         ("unicast-nearest", "unicast from the nearest holder"),
-        ("coded-largest", "coding that does not look at the network"),
+        ("coded-largest", "network-oblivious coding"),
         ("hop-aware", "the source's scheduler"),
-        ("improved", "ours"),
+        ("improved", "our scheduler"),
     ):
         times = [on_trees(name, rule)["shuffle_time_s"] for rule in ("first", "ecmp", "least-loaded")]
-        words.append(f"{said_as} {', '.join(f'{1e3 * time:.1f}' for time in times)} ms")
-    return f"In the order first, hash, load: {'; '.join(words)}."
+        rows.append(f"| {words} | {' | '.join(f'{1e3 * time:.1f} ms' for time in times)} |")
+    return " ".join(rows)
 
 
 def waits() -> str:

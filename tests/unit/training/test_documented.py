@@ -22,7 +22,7 @@ def test_algorithms() -> None:
             assert algorithm != "ring" or time_s == pytest.approx(formula_s, rel=0.001)
         said(PAGE, f"| {algorithm} | {' | '.join(cells)} |")
     again = data.row(algorithm="sharded-parameter-server", size_bytes=2**27)["retransmissions"]
-    said(PAGE, f"{again:,.0f} packets are sent again on average")
+    said(PAGE, f"{again:,.0f} packets are retransmitted on average")
 
 
 def test_topologies() -> None:
@@ -34,8 +34,8 @@ def test_topologies() -> None:
         said(PAGE, f"| {kind} | {' | '.join(f'{1e3 * time_s:.1f}' for time_s in of_kind)} |")
     assert len(times) == 5 and min(times, key=lambda kind: times[kind][-1]) == "leaf-spine:6,4,12"
     crowded = data.row(kind="leaf-spine:16,4,4", dp=16)
-    said(PAGE, f"With 64 ranks an iteration has {1e3 * crowded['compute_time_s']:.1f} ms of computing left")
-    said(PAGE, f"(half of the 95 % interval is {1e3 * crowded['iteration_time_s_half']:.1f} ms)")
+    said(PAGE, f"With 64 ranks the compute time is {1e3 * crowded['compute_time_s']:.1f} ms per iteration")
+    said(PAGE, f"(the half-width of the 95 % confidence interval is {1e3 * crowded['iteration_time_s_half']:.1f} ms)")
 
 
 def test_sums_in_switches() -> None:
@@ -45,12 +45,13 @@ def test_sums_in_switches() -> None:
         for algorithm in (*HOSTS, "auto")
     }
     for algorithm, values in rates.items():
-        name = "in switches" if algorithm == "auto" else algorithm
+        name = "in-network aggregation" if algorithm == "auto" else algorithm
         said(PAGE, f"| {name} | {' | '.join(f'{value:.1f}' for value in values)} |")
     times = [rates["auto"][n] / max(rates[name][n] for name in HOSTS) for n in range(len(SIZES))]
     said(
         PAGE,
-        f"At 4 MB switches are {times[3]:.1f} times as fast as the best of the others, at 64 kB {times[0]:.1f} times",
+        f"At 4 MB in-network aggregation is {times[3]:.1f} times as fast as the best of the others, and at 64 kB "
+        f"{times[0]:.1f} times",
     )
     assert all(rates[name][n] < 100 * 64 / 126 for name in HOSTS for n in range(len(SIZES)))
     assert all(value < 100 for value in rates["auto"])
@@ -69,9 +70,9 @@ def test_a_slow_rank_and_a_link_that_fails() -> None:
     nothing, slower, slowest, link = figure_data("training_5_slow").rows()
     ms = [1e3 * row["iteration_time_s"] for row in (nothing, slower, slowest, link)]
     computing = ms[0] - 1e3 * nothing["exposed_s"]
-    said(PAGE, f"takes {ms[0]:.1f} ms, of which ranks compute {computing:.1f} ms")
-    said(PAGE, f"1.2 times as long, all take {ms[1]:.1f} ms; if twice as long, {ms[2]:.1f} ms")
-    said(PAGE, f"so {100 * (ms[2] - ms[0]) / computing:.0f} % of what that rank computes longer is added")
+    said(PAGE, f"takes {ms[0]:.1f} ms, with {computing:.1f} ms of compute time")
+    said(PAGE, f"1.2 times as long, an iteration takes {ms[1]:.1f} ms; if twice as long, {ms[2]:.1f} ms")
+    said(PAGE, f"so {100 * (ms[2] - ms[0]) / computing:.0f} % of that rank's additional compute time is added")
     said(PAGE, f"has three others: {ms[3]:.1f} ms on average")
 
 
@@ -81,7 +82,7 @@ def test_pipelines() -> None:
     said(PAGE, f"takes {1e3 * gpipe['iteration_time_s']:.1f} ms with GPipe and")
     said(
         PAGE,
-        f"{1e3 * alternating['iteration_time_s']:.1f} ms with 1F1B, of which {1e3 * gpipe['compute_time_s']:.1f} ms",
+        f"{1e3 * alternating['iteration_time_s']:.1f} ms with 1F1B; {1e3 * gpipe['compute_time_s']:.1f} ms are",
     )
     for row in (gpipe, alternating):
         total = row["compute_time_s"] + row["exposed_s"]
