@@ -47,7 +47,7 @@ def rows(output: Path, name: str) -> list[dict[str, str]]:
 def check_run(outcome: subprocess.CompletedProcess[str], output: Path, workers: int, rounds: int) -> None:
     """The run succeeded, which it does only if weights and counters agree, and left all that it should."""
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
-    assert "bit for bit" in outcome.stdout
+    assert "bit-identical" in outcome.stdout
     latest = output / "aggregation" / "latest"
     assert (latest / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert (latest / "figure.pdf").read_bytes().startswith(b"%PDF")
