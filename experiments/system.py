@@ -72,6 +72,8 @@ class SystemReport:
     """What was checked, and so holds for every trial that has not failed; a sentence."""
     main_metrics: Sequence[str] = ()
     """Metrics of a study that names none; empty: all."""
+    colours: Mapping[str, int] = field(default_factory=dict)
+    """Number of the colour that a name has in all figures, such as a scheduler's."""
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: LINKS_FIGURE)
     """Figures of a run of one trial, by file name, as the `figures` of a study; those without data are left out."""
 

@@ -5,6 +5,7 @@ Filled markers are valid results or those of the virtual clock, hollow ones are 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,8 +42,8 @@ Places = Mapping[Any, float]
 Series = Mapping[Any, Sequence[SeriesPoint]]
 """Points of a figure by series, such as a value of a swept path."""
 
-FEWEST = 3
-"""Number of repetitions from which an interval is drawn."""
+INTERVAL_FROM = 4
+"""Number of repetitions from which an interval is drawn; of fewer, their values are."""
 
 GROUP_WIDTH = 0.8
 """Width of all series at one word of x; words are 1 apart."""
@@ -68,6 +69,18 @@ def draw_all(
             possible=possible,
             x_of=x_of,
         )
+
+
+def colour_numbers(labels: Iterable[Any], fixed: Mapping[str, int]) -> dict[Any, int]:
+    """Return the colour number of each series: the fixed one of its name, else the smallest that is free."""
+    named = list(dict.fromkeys(labels))
+    numbers: dict[Any, int] = {}
+    for label in named:
+        number = fixed.get(str(label))
+        if number is not None and number not in numbers.values():
+            numbers[label] = number
+    free = (number for number in itertools.count() if number not in set(numbers.values()))
+    return {label: numbers[label] if label in numbers else next(free) for label in named}
 
 
 def series_style(number: int) -> tuple[str, str]:
@@ -141,11 +154,11 @@ def _draw_estimate(
 ) -> None:
     """Draw a marker (bars have none) with its interval, which on bars is black.
 
-    The interval of two repetitions is some thirteen times as wide as they are apart, and would hide all else: they
-    are drawn themselves, as small dashes.
+    The intervals of two and three repetitions are up to thirteen and five times as wide as they are apart, and reach
+    above bounds that no repetition exceeds: the values are drawn instead, as small dashes.
     """
     low, high = cut(interval, possible)
-    has_bar = interval.has_width and interval.repetitions >= FEWEST
+    has_bar = interval.has_width and interval.repetitions >= INTERVAL_FROM
     ends = "black" if marker is None else colour
     axes.errorbar(
         [x],

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from gradbed.common.store import cache_dir, make_cache_folder
+from gradbed.experiments.tables.metric import prefix_of
 
 FORMATS = ("png", "svg", "pdf")
 
-COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
-"""Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart."""
+COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#332288")
+"""Paul Tol's "bright" qualitative scheme (SRON/EPS/TN/09-002), which colour-blind readers can tell apart, and indigo.
+"""
 
-MARKERS = ("o", "s", "^", "X", "v", "P", "h")
+MARKERS = ("o", "s", "^", "X", "v", "P", "h", "*")
 
 CHARACTERS_PER_INCH = 13
 """Characters of the common font in an inch, about."""
@@ -138,20 +141,79 @@ def _legends_below(made: Any) -> None:
     made.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
 
 
-def _turn_ticks(made: Any) -> None:
-    """Rotate the texts along an x axis where one would touch the next."""
+def set_scaled_axis(axis: Any, values: Sequence[float], unit: str) -> str:
+    """Let the ticks of an axis count in the SI prefix of the largest value, and return the unit with the prefix.
+
+    Values stay in the unit; "us" counts as seconds. A logarithmic axis has plain numbers at its ticks.
+    """
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    base, root = (1e-6, "s") if unit == "us" else (1.0, unit)
+    factor, prefix = prefix_of([base * value for value in values], root)
+    is_log = axis.get_scale() == "log"
+    if not prefix and base == 1 and not (is_log and unit):
+        return unit
+    number = FuncFormatter(lambda value, _: f"{base * value / factor:,.6g}")
+    axis.set_major_formatter(number)
+    above = [value for value in values if value > 0]
+    if is_log:
+        axis.set_minor_formatter(number if above and max(above) < 10 * min(above) else NullFormatter())
+    return f"{prefix}{root}"
+
+
+def _fit_ticks(made: Any) -> None:
+    """Make room along an x axis where one text would touch the next.
+
+    Of numbers some are left out; words are broken into lines, and rotated if that is not enough.
+    """
     for axes in made.axes:
-        boxes = [text.get_window_extent() for text in _ticks(axes) if not text.get_rotation()]
-        if any(left.x1 + TICK_GAP_PX > right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: box.x0))):
+        found = list(_ticks(axes))
+        if any(text.get_rotation() for _, text in found) or not _touch(text for _, text in found):
+            continue
+        words = [text.get_text() for _, text in found]
+        if all(any(letter.isdigit() for letter in word) and not _WORD.search(word) for word in words):
+            kept: list[Any] = []
+            for _, text in found:
+                if not _touch([*kept[-1:], text]):
+                    kept.append(text)
+            labels = [text.get_text() if text in kept else "" for _, text in found]
+            axes.set_xticks([place for place, _ in found], labels)
+            continue
+        boxes = [text.get_window_extent() for _, text in found]
+        room_px = min(right.x0 + right.x1 - left.x0 - left.x1 for left, right in pairwise(boxes)) / 2 - TICK_GAP_PX
+        lines = [_broken(word, int(len(word) * room_px / box.width)) for word, box in zip(words, boxes, strict=True)]
+        axes.set_xticks([place for place, _ in found], lines)
+        made.draw_without_rendering()
+        if _touch(text for _, text in _ticks(axes)):
+            axes.set_xticks([place for place, _ in found], words)
             axes.tick_params(axis="x", labelrotation=15)
 
 
-def _ticks(axes: Any) -> Iterator[Any]:
-    """Yield the texts along the x axis, without those that lie outside and are not drawn."""
+_WORD = re.compile(r"[A-Za-z]{4}")
+_PART = re.compile(r"[^-: ]*[-: ]*")
+
+
+def _broken(word: str, room: int) -> str:
+    """Return the word in lines of so many characters where it has hyphens, colons or spaces to break at."""
+    lines = [""]
+    for part in _PART.findall(word):
+        if lines[-1] and len(lines[-1] + part.rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
+
+
+def _touch(texts: Iterable[Any]) -> bool:
+    boxes = sorted((text.get_window_extent() for text in texts), key=lambda box: box.x0)
+    return any(left.x1 + TICK_GAP_PX > right.x0 for left, right in pairwise(boxes))
+
+
+def _ticks(axes: Any) -> Iterator[tuple[float, Any]]:
+    """Yield place and text along the x axis, without those that lie outside and are not drawn."""
     least, most = sorted(axes.get_xlim())
     for place, text in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
         if text.get_text() and least <= place <= most:
-            yield text
+            yield place, text
 
 
 def _break_labels(made: Any) -> None:
@@ -183,7 +245,7 @@ def save(made: Any, path: Path, heading: str = "") -> list[Path]:
         made.suptitle("\n".join(lines), fontsize=9, x=0.01, ha="left")
     # Arranged here, not anew for each format: what is mended takes room, so that the next is seen after it alone.
     arrange = made.get_layout_engine().execute
-    for mend in (_turn_ticks, _legends_below, _break_labels):
+    for mend in (_fit_ticks, _legends_below, _break_labels, _fit_ticks):
         arrange(made)
         mend(made)
     arrange(made)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradbed.common.errors import UserError
 from gradbed.experiments.validity.verdict import GRAVITY, VerdictWord
-from gradbed.experiments.plotting.series import SeriesPoint
+from gradbed.experiments.plotting.series import INTERVAL_FROM, SeriesPoint
 from gradbed.experiments.results.run_folder import TrialRecord, RunFiles
 from gradbed.experiments.tables.metric import CONFIDENCE
 from gradbed.experiments.tables.metric import value_words
@@ -33,7 +33,8 @@ class StudyResults:
     @property
     def heading(self) -> str:
         """Heading of figures: the study's title, and how its trials were measured."""
-        return self._heading(f"mean and {100 * CONFIDENCE:.0f} % interval of")
+        are_shown = self._repetitions < INTERVAL_FROM
+        return self._heading("mean and values of" if are_shown else f"mean and {100 * CONFIDENCE:.0f} % interval of")
 
     @property
     def heading_of_first(self) -> str:
@@ -46,19 +47,23 @@ class StudyResults:
         return self._heading("values of all")
 
     def _heading(self, what_of: str) -> str:
-        repetitions = max((1 + trial.repetition for trial in self.trials), default=1)
+        repetitions = self._repetitions
         measured = [
-            *([f"{what_of} {repetitions} repetitions{self._drawn()}"] if repetitions > 1 else []),
+            *([f"{what_of} {repetitions} repetitions{self._random()}"] if repetitions > 1 else []),
             *clock_words([trial.row for trial in self.trials]),
             *(["quick form"] if self.resolved["quick"] else []),
         ]
         return "\n".join([str(self.resolved["title"] or self.resolved["name"]), "; ".join(measured)])
 
-    def _drawn(self) -> str:
+    @property
+    def _repetitions(self) -> int:
+        return max((1 + trial.repetition for trial in self.trials), default=1)
+
+    def _random(self) -> str:
         """Return the reason for repetitions where not all trials have any."""
         repeated = {repr(trial.coordinates) for trial in self.trials if trial.repetition}
         alone = any(repr(trial.coordinates) not in repeated for trial in self.trials)
-        return " of what is drawn by chance" if alone else ""
+        return " where anything is random" if alone else ""
 
     def series(self, x: str, y: str, series: str | None = None) -> dict[Any, list[SeriesPoint]]:
         """Return y at each x by value of `series` (one key, None, without), in the order of the study.

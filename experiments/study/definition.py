@@ -118,9 +118,12 @@ class FigureSection(Section):
     statistic: Literal["mean", "median"] = "mean"
     x_label: str | None = None
     y_label: str | None = None
+    """Label of y; the unit of the metric is added, unless it ends with one in parentheses."""
     title: str | None = None
     names: dict[str, str] = Field(default_factory=dict)
-    """Labels of the values of the series."""
+    """Labels of the values of the series, and of words on the x axis."""
+    colours: dict[str, int] = Field(default_factory=dict)
+    """Number of the colour of each value of the series, for those that have none in all figures of the system."""
     x_from: float | None = None
     y_limits: tuple[float | None, float | None] | None = None
     """Limits of the y axis; None: from zero, on a linear axis."""
@@ -134,10 +137,12 @@ class FigureSection(Section):
     """Further table that has the column x of a distribution."""
     weight: str | None = None
     """Column of `table` with the number of values that a row stands for."""
+    where: dict[str, Any] = Field(default_factory=dict)
+    """Columns of a course's rows and the value of each, or the list of values, that are shown."""
+    panel_columns: int | None = Field(default=None, ge=1)
+    """Number of panels in a row; None: all."""
     panels: list[dict[str, Any]] = Field(default_factory=list)
-    """Panels beside each other: the values in which each differs, by dotted path. The legend is that of the first
-    one.
-    """
+    """Panels, row by row: the values in which each differs, by dotted path. The legend has each name once."""
 
     @model_validator(mode="after")
     def _a_course_says_what_it_shows(self) -> FigureSection:

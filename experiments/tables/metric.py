@@ -64,7 +64,7 @@ def time_text(seconds: float) -> str:
 # ---- Names ----
 
 
-UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "us", "ms": "ms", "s": "s"}
+UNITS = {"bps": "bit/s", "mbps": "Mbit/s", "us": "us", "ms": "ms", "s": "s", "bytes": "B"}
 
 
 def path_words(path: str) -> str:

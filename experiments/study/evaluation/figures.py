@@ -32,7 +32,7 @@ from gradbed.experiments.plotting.series import (
     series_style,
     verdicts,
 )
-from gradbed.experiments.plotting.style import COLOURS, NothingToDraw, figure, save
+from gradbed.experiments.plotting.style import COLOURS, NothingToDraw, figure, save, set_scaled_axis
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults, single
 from gradbed.experiments.scale import Scale
@@ -45,12 +45,21 @@ from gradbed.experiments.study.evaluation.kinds import (
     figure_kind,
     label_axes,
     metric_label,
+    name_series,
     panel_kind,
     panels_of,
+    scale_y,
 )
 from gradbed.experiments.systems import find_system
 from gradbed.experiments.tables.files import replace_file, write_csv
-from gradbed.experiments.tables.metric import Interval, Metric, confidence_interval, path_words, short_names
+from gradbed.experiments.tables.metric import (
+    Interval,
+    Metric,
+    column_words,
+    confidence_interval,
+    path_words,
+    short_names,
+)
 from gradbed.topo.graph import Topology
 
 # ---- Kinds lines and bars: y against x of the trials table ----
@@ -71,14 +80,14 @@ def draw_lines(sheet: Sheet) -> None:
     if sheet.left_out and not any(measured.values()):
         raise NothingToDraw("no value has a place on its log axis")
     metric = sheet.metrics.get(section.y)
-    names = dict(zip(measured, short_names(list(measured)), strict=True))
-    for number, (label, points) in enumerate(measured.items()):
-        at, width = beside(places, number, len(measured)) if places else (None, None)
+    names, numbers = name_series(section, measured), sheet.numbers(measured)
+    for place, (label, points) in enumerate(measured.items()):
+        at, width = beside(places, place, len(measured)) if places else (None, None)
         draw_series(
             axes,
             points,
-            label=None if label is None else section.names.get(str(label), names[label]),
-            number=number,
+            label=None if label is None else names[label],
+            number=numbers[label],
             statistic=section.statistic,
             x_of=at,
             possible=(0.0, None) if metric is None else metric.possible,
@@ -88,17 +97,13 @@ def draw_lines(sheet: Sheet) -> None:
         if companion is not None:
             _draw_companions(sheet, companion + suffix, dashes, word, places)
     if section.saturation is not None:
-        _draw_saturations(axes, results, section, section.saturation)
+        _draw_saturations(sheet, section.saturation)
     explain_marks(axes, verdicts(measured))
     if places is not None:
-        axes.set_xticks(list(places.values()), short_names(list(places)))
+        axes.set_xticks(list(places.values()), [section.names.get(name, name) for name in short_names(list(places))])
     else:
         _scale_x(axes, section, [point.x for points in measured.values() for point in points])
-        whole_numbers = all(isinstance(point.x, int) for points in measured.values() for point in points)
-        if whole_numbers and section.x_scale == "linear":
-            axes.xaxis.get_major_locator().set_params(integer=True)
-    label = section.y if metric is None else metric_label(metric, section.normalised)
-    label_axes(axes, section, path_words(section.x), label)
+    label_axes(axes, section, path_words(section.x), scale_y(axes, metric, section) or section.y_label or section.y)
 
 
 def _on_axes(sheet: Sheet, series: Series, places: Places | None) -> dict[Any, list[SeriesPoint]]:
@@ -108,16 +113,34 @@ def _on_axes(sheet: Sheet, series: Series, places: Places | None) -> dict[Any, l
 
 
 def _scale_x(axes: Any, section: FigureSection, xs: Sequence[float]) -> None:
-    """Set the scale of x. A symlog axis from 0 is linear up to the smallest x above it, with a tick at every x."""
+    """Set the scale of x, with a tick at every x unless there are many.
+
+    A symlog axis from 0 is linear up to the smallest x above it.
+    """
     above = [x for x in xs if x > 0]
-    if section.x_scale != "symlog" or not above or min(xs) < 0:
+    is_from_zero = section.x_scale == "symlog" and bool(above) and min(xs) >= 0
+    if is_from_zero:
+        axes.set_xscale("symlog", linthresh=min(above))
+        axes.set_xlim(left=0)
+    else:
         axes.set_xscale(section.x_scale)
-        return
-    axes.set_xscale("symlog", linthresh=min(above))
-    axes.set_xlim(left=0)
     ticks = sorted(set(xs))
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
+    if is_from_zero or len(ticks) <= MOST_TICKS:
+        axes.set_xticks(ticks, tick_texts(section.x, ticks))
+        axes.set_xticks([], minor=True)
+    elif section.x_scale == "linear" and all(isinstance(x, int) for x in ticks):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+MOST_TICKS = 12
+"""Number of different x up to which each has a tick."""
+
+
+def tick_texts(path: str, values: Sequence[float]) -> list[str]:
+    """Return swept numbers as the texts of ticks; sizes in bytes that are multiples of 1,024 with binary prefixes."""
+    if path.endswith("_bytes") and all(value and value % 1024 == 0 for value in values):
+        return [f"{value / 2**20:g} MiB" if value >= 2**20 else f"{value / 2**10:g} KiB" for value in values]
+    return [f"{value:,}" if isinstance(value, int) else f"{value:g}" for value in values]
 
 
 def _draw_companions(sheet: Sheet, column: str, dashes: str, word: str, places: Places | None) -> None:
@@ -126,29 +149,28 @@ def _draw_companions(sheet: Sheet, column: str, dashes: str, word: str, places: 
     found = _on_axes(sheet, sheet.results.series(section.x, column, section.series), places)
     found = {label: points for label, points in found.items() if points}
     curves = {tuple((point.x, (*point.values, *point.invalid)[0]) for point in points) for points in found.values()}
-    together = len(curves) == 1
-    for number, points in enumerate(list(found.values())[: 1 if together else None]):
-        at, width = (places, GROUP_WIDTH) if places is None or together else beside(places, number, len(found))
-        draw_companion(
-            axes, points, label=None, number=None if together else number, dashes=dashes, x_of=at, width=width
-        )
+    together, numbers = len(curves) == 1, sheet.numbers(found)
+    for place, (label, points) in enumerate(list(found.items())[: 1 if together else None]):
+        at, width = (places, GROUP_WIDTH) if places is None or together else beside(places, place, len(found))
+        number = None if together else numbers[label]
+        draw_companion(axes, points, label=None, number=number, dashes=dashes, x_of=at, width=width)
     axes.plot([], [], dashes, color="black", linewidth=1.0, label=word)
 
 
-def _draw_saturations(axes: Any, results: StudyResults, section: FigureSection, column: str) -> None:
-    found = [
-        {
-            value
-            for point in points
-            for value in (*point.values, *point.invalid)
-            if section.x_scale != "log" or value > 0
-        }
-        for points in results.series(section.x, column, section.series).values()
-    ]
-    together = len({frozenset(each) for each in found}) == 1
-    for number, each in enumerate(found[: 1 if together else None]):
+def _draw_saturations(sheet: Sheet, column: str) -> None:
+    """Draw the saturation of each series, in the mean of its trials where it depends on the seed, or that of all."""
+    [axes], section = sheet.axes, sheet.section
+    found = {
+        label: [value for point in points for value in (*point.values, *point.invalid)]
+        for label, points in sheet.results.series(section.x, column, section.series).items()
+    }
+    means = {label: sum(each) / len(each) for label, each in found.items() if each}
+    if section.x_scale == "log":
+        means = {label: mean for label, mean in means.items() if mean > 0}
+    together, numbers = len(set(means.values())) == 1, sheet.numbers(found)
+    for place, (label, mean) in enumerate(list(means.items())[: 1 if together else None]):
         draw_saturation(
-            axes, list(each), label="saturation" if not number else None, number=None if together else number
+            axes, [mean], label=None if place else "saturation", number=None if together else numbers[label]
         )
 
 
@@ -244,11 +266,12 @@ def draw_course(sheet: Sheet) -> str | None:
     """A colour for each value of the series, full and dashed."""
     [axes], section, course = sheet.axes, sheet.section, sheet.section.course
     assert course is not None
-    found = courses(sheet.results, course, section.series)
-    if not found:
+    every = courses(sheet.results, course, section.series)
+    if not every:
         raise NothingToDraw
+    found = {key: line for key, line in every.items() if _is_shown(line.row, section.where)}
     rows = [line.row for line in found.values()]
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(value for value, *_ in found))}
+    numbers = sheet.numbers(value for value, *_ in every)
     metric = sheet.metrics.get(section.y)
     possible = (None, None) if metric is None else metric.possible
     least, most = (None if limit is None else course.y_times * limit for limit in possible)
@@ -269,8 +292,16 @@ def draw_course(sheet: Sheet) -> str | None:
     axes.set_xscale(section.x_scale)
     if course.x is None:
         axes.xaxis.get_major_locator().set_params(integer=True)
-    label_axes(axes, section, course.x or course.step, course.y)
+    x, y = (
+        path_words(column) if times == 1 else column_words(column)
+        for column, times in ((course.x or course.step, course.x_times), (course.y, course.y_times))
+    )
+    label_axes(axes, section, x, section.y_label or y)
     return sheet.results.heading_of_first if course.repetitions == "first" else None
+
+
+def _is_shown(row: Row, where: Mapping[str, Any]) -> bool:
+    return all(row[column] in (value if isinstance(value, list) else [value]) for column, value in where.items())
 
 
 def _line_on_axes(sheet: Sheet, line: Course) -> tuple[list[float], list[Interval]]:
@@ -360,8 +391,9 @@ def draw_distribution(sheet: Sheet) -> str:
     """A rising staircase for each series, with a mark at its median."""
     [axes], section = sheet.axes, sheet.section
     found = distributions(sheet.results, section)
-    names = dict(zip(found, short_names(list(found)), strict=True))
-    for number, (label, each) in enumerate(found.items()):
+    names, numbers = name_series(section, found), sheet.numbers(found)
+    for label, each in found.items():
+        number = numbers[label]
         colour, marker = series_style(number)
         # A log axis shows the staircase from its first value above 0, at the height that it has there.
         is_shown = [section.x_scale != "log" or sheet.has_place("x", float(value)) for value in each.values]
@@ -372,15 +404,21 @@ def draw_distribution(sheet: Sheet) -> str:
             "--" if number >= len(COLOURS) else "-",
             drawstyle="steps-post",
             color=colour,
-            label=None if label is None else section.names.get(str(label), names[label]),
+            label=None if label is None else names[label],
         )
         if section.x_scale != "log" or each.quantile(0.5) > 0:
             axes.plot([each.quantile(0.5)], [0.5], marker, color=colour)
     axes.plot([], [], "o", color="grey", label="median")
     axes.set_xscale(section.x_scale)
     metric = None if section.table is not None else sheet.metrics.get(section.x)
-    x = path_words(section.x) if metric is None else metric_label(metric, section.normalised)
-    label_axes(axes, section, x, f"share of {section.weight or section.table or 'trials'}")
+    name, _, unit = path_words(section.x).partition(" (")
+    name, unit = (name, unit.removesuffix(")")) if metric is None else (metric.meaning, metric.unit)
+    if metric is not None and section.normalised:
+        x = metric_label(metric, True)
+    else:
+        unit = set_scaled_axis(axes.xaxis, [float(each.values[-1]) for each in found.values()], unit)
+        x = f"{name} ({unit})" if unit else name
+    label_axes(axes, section, x, section.y_label or f"CDF of {section.weight or section.table or 'trials'}")
     return sheet.results.heading_of_all
 
 

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from rich.table import Table
 
-from gradbed.experiments.plotting.series import FEWEST
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, GoalSection, StudyHead
@@ -47,6 +46,9 @@ def _above(results: StudyResults, section: FigureSection) -> list[str]:
 
 
 # ---- Goals ----
+
+FEWEST = 3
+"""Number of repetitions on either clock from which their intervals are compared."""
 
 
 KEPT_UP = ("valid", "simulated")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from gradbed.common.problems import first_problem
-from gradbed.experiments.plotting.series import Series, SeriesPoint
+from gradbed.experiments.plotting.series import Series, SeriesPoint, colour_numbers
+from gradbed.experiments.plotting.style import set_scaled_axis
 from gradbed.experiments.results.study_results import StudyResults
 from gradbed.experiments.study.definition import FigureSection, with_values
-from gradbed.experiments.tables.metric import Metric, confidence_interval
+from gradbed.experiments.systems import find_system
+from gradbed.experiments.tables.metric import Metric, confidence_interval, path_words, short_names
 
 HEADROOM = 1.05
 
@@ -30,6 +33,12 @@ class Sheet:
     metrics: Mapping[str, Metric]
     left_out: set[tuple[str, float]] = field(default_factory=set)
     """Axis (x or y) and value of what a log axis cannot show; the same set for all panels."""
+
+    def numbers(self, labels: Iterable[Any]) -> dict[Any, int]:
+        """Return the colour number of each series: that which its name has in all figures of the system."""
+        system = self.results.resolved.get("system")
+        fixed = {} if system is None else find_system(str(system)).report.colours
+        return colour_numbers(labels, {**fixed, **self.section.colours})
 
     def has_place(self, axis: str, value: float) -> bool:
         """Return whether a log axis has a place for the value; if not, note that it is left out."""
@@ -105,13 +114,17 @@ def panel_kind(*names: str) -> Callable[[Draw], Draw]:
     def add(draw_panel: Draw) -> Draw:
         def draw(sheet: Sheet) -> str | None:
             heading = None
-            for panel, section in zip(sheet.axes, panels_of(sheet.section), strict=True):
+            for panel, section in zip(sheet.axes, panels_of(sheet.section), strict=False):
                 heading = draw_panel(replace(sheet, axes=[panel], section=section))
-            _put_legend(sheet.axes[0], sheet.section)
+            _put_legend(sheet.axes, sheet.section)
             return heading
 
         for name in names:
-            figure_kind(name, columns=lambda _, section: len(panels_of(section)))(draw)
+            figure_kind(
+                name,
+                columns=lambda _, section: section.panel_columns or len(panels_of(section)),
+                rows=lambda _, section: -(-len(panels_of(section)) // (section.panel_columns or 1000)),
+            )(draw)
         return draw_panel
 
     return add
@@ -133,36 +146,71 @@ def panels_of(section: FigureSection) -> list[FigureSection]:
     return changed or [section]
 
 
-def _put_legend(panel: Any, section: FigureSection) -> None:
+def _put_legend(panels: Sequence[Any], section: FigureSection) -> None:
     # Bars leave no room.
     columns = section.legend_columns or (2 if section.kind == "bars" else None)
     if columns is not None:
-        legend_below(panel, columns)
-    elif panel.get_legend_handles_labels()[1]:
-        panel.legend()
+        legend_below(panels, columns)
+    elif panels[0].get_legend_handles_labels()[1]:
+        panels[0].legend()
 
 
-def legend_below(panel: Any, columns: int) -> None:
-    """Put the legend of a panel below all panels of its figure."""
-    handles, labels = panel.get_legend_handles_labels()
-    if labels:
-        panel.figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+def legend_below(panels: Any, columns: int) -> None:
+    """Put the legend of a panel, or of several with each name once, below all panels of their figure."""
+    each = panels if isinstance(panels, Sequence) else [panels]
+    entries: dict[str, Any] = {}
+    for panel in each:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if entries:
+        each[0].figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
 
 
-def metric_label(metric: Metric, normalised: bool) -> str:
+def metric_label(metric: Metric, normalised: bool, name: str | None = None, unit: str | None = None) -> str:
     """Return the label of an axis.
 
     Args:
         normalised: whether values are in units of the link rate.
+        name: what stands in place of the metric's meaning.
+        unit: the metric's own with an SI prefix; None: without one.
     """
+    name = name or metric.meaning
     if normalised:
-        return f"{metric.meaning} " + ("/ link rate" if metric.scales == "rate" else "x link rate (bit)")
-    return f"{metric.meaning} ({metric.unit})" if metric.unit else metric.meaning
+        return f"{name} " + ("/ link rate" if metric.scales == "rate" else "x link rate (bit)")
+    unit = metric.unit if unit is None else unit
+    return f"{name} ({unit})" if unit else name
+
+
+def scale_y(axes: Any, metric: Metric | None, section: FigureSection) -> str | None:
+    """Let y count in the SI prefix of what is drawn, and return the metric's label, which names it.
+
+    A label of the section that ends with a unit, in parentheses, stays as it is; values are in the metric's then.
+    """
+    if metric is None or section.normalised:
+        return None if metric is None else section.y_label or metric_label(metric, True)
+    if section.y_label is not None and (section.y_label.endswith(")") or not metric.unit):
+        return section.y_label
+    axes.set_yscale(section.y_scale)
+    unit = set_scaled_axis(
+        axes.yaxis, [value for value in axes.dataLim.intervaly if math.isfinite(value)], metric.unit
+    )
+    return metric_label(metric, False, section.y_label, unit)
+
+
+def name_series(section: FigureSection, labels: Iterable[Any]) -> dict[Any, str]:
+    """Return the legend entry of each series: numbers with the name of what was swept, and its unit."""
+    found = list(labels)
+    shown = short_names(found)
+    if section.series is not None and all(isinstance(label, int | float) for label in found):
+        name, _, unit = path_words(section.series).partition(" (")
+        shown = [f"{name} {label:,}{f' {unit[:-1]}' if unit else ''}" for label in found]
+    return {label: section.names.get(str(label), word) for label, word in zip(found, shown, strict=True)}
 
 
 def label_axes(axes: Any, section: FigureSection, x: str, y: str) -> None:
-    """Names (x and y, unless the section says others), limits and scale of y, as a section has them."""
-    axes.set_yscale(section.y_scale)
+    """Set the labels (x unless the section has one, y), limits and scale of y as a section has them."""
+    if axes.get_yscale() != section.y_scale:
+        axes.set_yscale(section.y_scale)
     if section.y_limits is not None:
         axes.set_ylim(*section.y_limits)
     elif section.y_scale == "linear":
@@ -171,6 +219,6 @@ def label_axes(axes: Any, section: FigureSection, x: str, y: str) -> None:
     if section.x_from is not None:
         axes.set_xlim(left=section.x_from)
     axes.set_xlabel(section.x_label or x)
-    axes.set_ylabel(section.y_label or y)
+    axes.set_ylabel(y)
     if section.title:
         axes.set_title(section.title)

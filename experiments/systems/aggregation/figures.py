@@ -20,7 +20,7 @@ from gradbed.experiments.plotting.series import (
 from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
-from gradbed.experiments.study.definition import CourseSection, FigureSection
+from gradbed.experiments.study.definition import CourseSection
 from gradbed.experiments.study.evaluation.figures import course_of, draw_line
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.systems.aggregation.metrics import SHARE
@@ -54,11 +54,11 @@ def in_link_rates(row: Mapping[str, Any], name: str) -> float | None:
 LIMITED = ("greedy", "greedy-gradients", "exhaustive", "milp", "highest-degree", "random")
 """Placement methods that choose at most M switches; they are drawn as lines.
 
-The other methods have no limit; they are drawn at positions beside the M axis.
+The other methods have no limit; they are bars of a panel of their own.
 """
 UNLIMITED = ("none", "server-tor", "every-tor", "grid")
-GAP = 1.6
-"""Distance between the largest M and the first of the other methods on the axis."""
+OTHERS = 7
+"""Number of the colour of methods without a limit."""
 DODGE = 0.14
 
 
@@ -67,48 +67,45 @@ def kinds(results: StudyResults) -> list[str]:
     return list(dict.fromkeys(trial.row["topology.kind"] for trial in results.trials))
 
 
-@figure_kind("aggregation-placement", columns=lambda results, _: len(kinds(results)), width_in=5.4, height_in=3.9)
+@figure_kind(
+    "aggregation-placement", columns=lambda results, _: len(kinds(results)), rows=2, width_in=4.4, height_in=2.9
+)
 def draw_placement(sheet: Sheet) -> None:
-    """Draw figure 1; the section's y is the throughput column."""
-    axes, results = sheet.axes, sheet.results
-    for panel, kind in zip(axes, kinds(results), strict=True):
-        _draw_panel(panel, results, sheet.section, kind)
-    axes[0].set_ylabel("throughput / link rate")
-    explain_marks(axes[0], [trial.row["verdict"] for trial in results.trials])
-    legend_below(axes[0], 4)
+    """Draw figure 1: methods that choose at most M switches above, the others below; y is the throughput column."""
+    axes, found = sheet.axes, kinds(sheet.results)
+    for column, kind in enumerate(found):
+        _draw_column(sheet, axes[column], axes[len(found) + column], kind)
+    for panel in (axes[0], axes[len(found)]):
+        panel.set_ylabel("throughput / link rate")
+    explain_marks(axes[0], [trial.row["verdict"] for trial in sheet.results.trials])
+    legend_below(axes[0], 3)
 
 
-def _draw_panel(axes: Any, results: StudyResults, section: FigureSection, kind: str) -> None:
+def _draw_column(sheet: Sheet, axes: Any, below: Any, kind: str) -> None:
+    results, section = sheet.results, sheet.section
     measured = _series(results, section.y, kind)
     bounds = {name: _series(results, name, kind) for name in ("bound_bps", "packet_bound_bps")}
     most = max((point.x for name in LIMITED for point in measured.get(name, [])), default=0)
     lines = [name for name in LIMITED if name in measured]
     others = [name for name in UNLIMITED if name in measured]
-    for number, name in enumerate(lines):
-        offset = DODGE * (number - (len(lines) - 1) / 2)
+    numbers = sheet.numbers(lines)
+    for place, name in enumerate(lines):
+        number, offset = numbers[name], DODGE * (place - (len(lines) - 1) / 2)
         places = {point.x: point.x + offset for point in measured[name]}
         shifted = [replace(point, x=places[point.x]) for point in measured[name]]
         draw_series(axes, shifted, label=name, number=number, possible=SHARE)
         _draw_bounds(axes, bounds, name, places, COLOURS[number])
     for place, name in enumerate(others):
         # The same run stands for every M.
-        alone = {point.x: most + GAP + place for point in measured[name][:1]}
-        draw_series(axes, measured[name][:1], label=None, number=len(lines), x_of=alone, possible=SHARE)
-        _draw_bounds(axes, bounds, name, alone, COLOURS[len(lines)])
-    axes.axvline(most + GAP / 2, color="grey", linewidth=0.6)
-    ticks = {float(m): str(m) for m in range(most + 1)}
-    ticks |= {most + GAP + place: name for place, name in enumerate(others)}
-    axes.set_xticks(list(ticks), list(ticks.values()))
-    for label in axes.get_xticklabels()[most + 1 :]:
-        label.set(rotation=35, ha="right", rotation_mode="anchor")
-    axes.set(
-        title=kind,
-        xlabel="programmable switches besides the server's ToR (M), or a rule without limit",
-        xlim=(-0.5, most + GAP + len(others) - 0.5),
-        ylim=(0, 1.08),
-    )
-    axes.plot([], [], "_", color="black", markersize=11, label="bound of the linear program")
-    axes.plot([], [], ".", color="black", markersize=3, label="bound for packets with these labels")
+        alone = {point.x: float(place) for point in measured[name][:1]}
+        draw_series(below, measured[name][:1], label=None, number=OTHERS, x_of=alone, possible=SHARE, bar_width=0.5)
+        _draw_bounds(below, bounds, name, alone, COLOURS[OTHERS])
+    axes.set_xticks(range(most + 1), [str(m) for m in range(most + 1)])
+    axes.set(title=kind, xlabel="switches that may sum besides the server's ToR (M)", ylim=(0, 1.08))
+    below.set_xticks(range(len(others)), others)
+    below.set(xlabel="placement without a limit", xlim=(-0.6, max(len(others), 1) - 0.4), ylim=(0, 1.08))
+    axes.plot([], [], "_", color="black", markersize=11, label="upper bound of the linear program")
+    axes.plot([], [], ".", color="black", markersize=3, label="upper bound for packets with these labels")
 
 
 def _series(results: StudyResults, name: str, kind: str) -> dict[str, list[SeriesPoint]]:
@@ -136,7 +133,7 @@ def _draw_bounds(
             [places[point.x] for point in found],
             [sum(each) / len(each) for each in values],
             marker,
-            color=colour if marker == "_" else "black",
+            color="black",
             markersize=size,
             zorder=4,
         )
@@ -173,9 +170,9 @@ def draw_workers(sheet: Sheet) -> None:
     if counts:
         left.plot(counts, [ring_bound(n) for n in counts], ":", color=COLOURS[NUMBERS["ring"]], linewidth=1.0)
     for dashes, label in (
-        ("--", "bound of the linear program"),
-        ("-.", "bound for packets with their labels"),
-        (":", "n / 2(n - 1): ring"),
+        ("--", "upper bound of the linear program"),
+        ("-.", "upper bound for packets with their labels"),
+        (":", "upper bound of the ring, n / 2(n - 1)"),
     ):
         left.plot([], [], dashes, color="black", linewidth=1.0, label=label)
     for panel in (left, right):
@@ -267,9 +264,9 @@ def draw_loss(sheet: Sheet) -> None:
         # The times without loss are a line of their own.
         lossy = {name: [point for point in points if point.x > 0] for name, points in series.items()}
         draw_all(panel, sheet.on_log_axes(lossy, x=True, y=series is repeats), names=WORDS)
-        panel.set(xscale="log", xlabel="loss of every link, in either direction (p)")
+        panel.set(xscale="log", xlabel="loss probability of every link and direction (p)")
     least_ms = model.fragments * model.packet_ms / bound
-    axes[0].axhline(least_ms, color="grey", linestyle="--", linewidth=0.9, label="bound of the linear program")
+    axes[0].axhline(least_ms, color="grey", linestyle="--", linewidth=0.9, label="lower bound of the linear program")
     if lossless and len(losses) > 1:
         _draw_curves(axes, model, sum(lossless) / len(lossless), _logarithmic(losses[0], losses[-1]))
     slowest = max(line for points in times.values() for p in points for line in p.values)
@@ -277,7 +274,7 @@ def draw_loss(sheet: Sheet) -> None:
     axes[1].set(
         yscale="log",
         ylim=(0.3 * model.repeats(losses[0]), 5 * model.repeats(losses[-1])),
-        ylabel="resends of a worker for each fragment",
+        ylabel="resends per worker and fragment",
     )
     explain_marks(axes[0], verdicts(times))
     handles, labels = axes[0].get_legend_handles_labels()
@@ -379,7 +376,7 @@ def draw_slots(sheet: Sheet) -> None:
     for panel, series in ((left, throughput), (right, summed)):
         draw_all(panel, series, numbers=numbers, possible=SHARE)
         panel.set_xscale("log", base=2)
-        panel.set(xlabel="slots for each live fragment (A / L)", ylim=(0, 1.08))
+        panel.set(xlabel="slots per live fragment (A / L)", ylim=(0, 1.08))
     dynamic = {"color": COLOURS[numbers.get("dynamic", 0)], "linewidth": 1.0}
     for model_share, dashes, label in (
         (lambda x: model.thrown(x, model.live), ":", "(A/L)(1 - (1 - 1/A)$^L$)"),
@@ -397,7 +394,7 @@ def draw_slots(sheet: Sheet) -> None:
         label="static, analytic: slots / round trip",
     )
     alone = [row["bound_bps"] / row["link_rate_bps"] for row in _job_rows(results)]
-    left.axhline(max(alone), color="black", linestyle="--", linewidth=1.0, label="bound of the linear program")
+    left.axhline(max(alone), color="black", linestyle="--", linewidth=1.0, label="upper bound of the linear program")
     left.set_ylabel("throughput of a job / link rate")
     right.set_ylabel("share summed in the switch")
     explain_marks(left, verdicts(throughput))
@@ -425,6 +422,7 @@ def _job_rows(results: StudyResults) -> list[dict[str, Any]]:
 # ---- Figure 5: what each of several jobs gets, and how fair that is ----
 
 
+PLACED = {"greedy": "greedy placement", "server-tor": "server's ToR alone", "none": "no sums in switches"}
 GROUP_WIDTH = 0.75
 """Width of the jobs of all series at one position."""
 
@@ -436,8 +434,9 @@ def draw_jobs(sheet: Sheet) -> None:
     jobs = {(row["digest"], row["job"]): row for row in results.table("jobs")}
     counts = sorted({trial.row["workload.jobs"] for trial in results.trials})
     names = list(dict.fromkeys(trial.row["switches.placement"] for trial in results.trials))
-    verdicts = []
-    for number, name in enumerate(names):
+    verdicts, numbers = [], sheet.numbers(names)
+    for place_of_name, name in enumerate(names):
+        number = numbers[name]
         for job in range(1, max(counts) + 1):
             measured, bounds = (
                 results.derived_series(
@@ -448,19 +447,19 @@ def draw_jobs(sheet: Sheet) -> None:
                 for column in ("throughput_bps", "bound_bps")
             )
             for point, bound in zip(measured, bounds, strict=True):
-                place = counts.index(point.x) + _offset(number, len(names), job, point.x)
+                place = counts.index(point.x) + _offset(place_of_name, len(names), job, point.x)
                 draw_series(left, [point], label=None, number=number, x_of={point.x: place}, possible=SHARE)
                 alone = (*bound.values, *bound.invalid)
                 left.plot([place], [sum(alone) / len(alone)], "_", color=COLOURS[number], markersize=8)
                 verdicts.append(point.verdict)
     fairness = results.series("workload.jobs", "fairness", "switches.placement")
-    for number, name in enumerate(names):
-        places = {count: index + 0.12 * (number - 1) for index, count in enumerate(counts)}
-        draw_series(right, fairness[name], label=name, number=number, x_of=places, possible=SHARE)
-    right.plot([], [], "_", color="black", markersize=8, label="bound of a job alone")
+    for place_of_name, name in enumerate(names):
+        places = {count: index + 0.12 * (place_of_name - 1) for index, count in enumerate(counts)}
+        draw_series(right, fairness[name], label=PLACED[name], number=numbers[name], x_of=places, possible=SHARE)
+    right.plot([], [], "_", color="black", markersize=8, label="upper bound of a job alone")
     for panel, label in ((left, "throughput of each job / link rate"), (right, "Jain's fairness index")):
         panel.set_xticks(range(len(counts)), [str(count) for count in counts])
-        panel.set(xlim=(-0.6, len(counts) - 0.4), ylim=(0, 1.08), xlabel="jobs at the same time", ylabel=label)
+        panel.set(xlim=(-0.6, len(counts) - 0.4), ylim=(0, 1.08), xlabel="concurrent jobs", ylabel=label)
     explain_marks(right, verdicts)
     legend_below(right, 3)
 
@@ -499,8 +498,8 @@ def lower_bound(topology: str, workers: int) -> int:
     return 2 * least_spanning_edges(network, names)
 
 
-NAMES = {"parameter server": "unicast (parameter server)", "in-network": "aggregation"}
-BOUND = "2 x edges of the tree that spans the workers"
+NAMES = {"ring": "ring all-reduce"}
+BOUND = "lower bound: 2 x edges of the tree that spans the workers"
 
 
 @figure_kind("aggregation-byte-hops", width_in=5.2, height_in=3.6)
@@ -518,7 +517,7 @@ def draw_byte_hops(sheet: Sheet) -> None:
     kind = next(iter(results.configurations().values()))["topology"]["kind"]
     bounds = [lower_bound(kind, n) for n in counts]
     axes.plot(counts, bounds, "--", color="black", linewidth=1.0, label=BOUND)
-    axes.set(xlabel="workers", ylabel="bytes x hops of a round / gradient bytes", ylim=(0, None), title=kind)
+    axes.set(xlabel="workers", ylabel="bytes x hops of a round / gradient bytes", ylim=(0, None))
     axes.xaxis.get_major_locator().set_params(integer=True)
     explain_marks(axes, verdicts(measured))
     axes.legend()
@@ -559,12 +558,16 @@ def draw_accuracy(sheet: Sheet) -> None:
             percent = [confidence_interval([100 * accuracy]) for accuracy in accuracies]
             draw_line(left, times, percent, label=name, number=NUMBERS[name])
     left.axhline(100 * TARGET, color="grey", linestyle="--", linewidth=0.8)
-    left.set(xlabel="communication so far (ms)", ylabel="test accuracy (%)", xlim=(0, None))
+    left.set(xlabel="time spent on communication (ms)", ylabel="test accuracy (%)", xlim=(0, None))
     left.legend(loc="lower right")
     places = {name: float(index) for index, name in enumerate(dict.fromkeys(mode(p.row) for p in results.trials))}
     draw_all(right, reached, is_labelled=False, numbers=NUMBERS, x_of=places)
     right.set_xticks(list(places.values()), list(places))
-    right.set(xlim=(-0.5, len(places) - 0.5), ylim=(0, None), ylabel=f"communication until {100 * TARGET:.0f} % (ms)")
+    right.set(
+        xlim=(-0.5, len(places) - 0.5),
+        ylim=(0, None),
+        ylabel=f"communication until {100 * TARGET:.0f} % accuracy (ms)",
+    )
     explain_marks(right, verdicts(reached))
     if right.get_legend_handles_labels()[1]:
         right.legend()

@@ -73,6 +73,22 @@ class AggregationSystem(System[AggregationConfiguration]):
         main_metrics=("throughput_bps", "bound_share", "round_time_s", "server_share", "accuracy"),
         assurance="Results are bit-identical to single-process training; switch and host counters agree.",
         figures={},  # its report draws them
+        colours={
+            "server": 0,
+            "parameter server": 0,
+            "none": 0,
+            "in-network": 1,
+            "greedy": 1,
+            "ring": 2,
+            "gloo": 3,
+            "exhaustive": 3,
+            "highest-degree": 4,
+            "random": 5,
+            "server-tor": 6,
+            "every-tor": 7,
+            "dynamic": 0,
+            "static": 1,
+        },
     )
     tools = SystemTools(
         prompt="gradbed.experiments.systems.aggregation.prompt:AggregationPrompt",

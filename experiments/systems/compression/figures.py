@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from gradbed.experiments.plotting.series import draw_all, explain_marks, verdicts
+from gradbed.experiments.plotting.series import colour_numbers, draw_all, draw_companion, explain_marks, verdicts
 from gradbed.experiments.plotting.style import COLOURS
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
@@ -42,19 +42,52 @@ def colour(number: int) -> str:
 # ---- Figure 1: iteration time, and what a worker sent for it, against the number of workers ----
 
 
-@figure_kind("compression-workers", columns=2, height_in=4.2)
+UNDISTURBED = "undisturbed, B1/N"
+GROUPS = (
+    (UNDISTURBED, "neither", "pacing alone (B1/N)", "compression alone", "corrected, B1/N"),
+    (UNDISTURBED, "corrected, B1/N", "corrected, AIMD", "as published, B1/N", "topk:0.1, B1/N", "topk:0.01, B1/N"),
+)
+"""Variants of each row of panels: what pacing and compression contribute, and ways to choose the ratio."""
+VARIANTS = {
+    name: number
+    for number, name in enumerate(
+        (
+            "neither",
+            "as published, B1/N",
+            "corrected, B1/N",
+            "pacing alone (B1/N)",
+            "corrected, AIMD",
+            "compression alone",
+            "topk:0.1, B1/N",
+            "topk:0.01, B1/N",
+        )
+    )
+}
+"""Numbers of colours."""
+
+
+@figure_kind("compression-workers", columns=2, rows=2, height_in=2.7)
 def draw_workers(sheet: Sheet) -> None:
-    """Draw figure 1."""
-    [left, right], results = sheet.axes, sheet.results
+    """Draw figure 1; the undisturbed network is the black line of every panel."""
+    axes, results = sheet.axes, sheet.results
     workers = itemgetter("workload.workers")
     times = results.derived_series(workers, lambda row: 1e3 * row["iteration_time_s"], variant)
     sent = results.derived_series(workers, lambda row: 1e-3 * row["wire_bytes"], variant)
-    draw_all(left, times)
-    draw_all(right, sheet.on_log_axes(sent, y=True))
-    left.set(xlabel="workers", ylim=(0, None), ylabel="median iteration time (ms)")
-    right.set(xlabel="workers", yscale="log", ylabel="kB that a worker sends in an iteration")
-    explain_marks(left, verdicts(times))
-    legend_below(left, 3)
+    sent = sheet.on_log_axes(sent, y=True)
+    counts = sorted({point.x for points in times.values() for point in points})
+    for row, group in enumerate(GROUPS):
+        others = [name for name in times if name not in GROUPS[0] + GROUPS[1]] if row else []
+        for panel, series in zip(axes[2 * row : 2 * row + 2], (times, sent), strict=True):
+            shown = {name: series[name] for name in (*group[1:], *others) if name in series}
+            draw_all(panel, shown, numbers=colour_numbers(shown, VARIANTS))
+            if UNDISTURBED in series:
+                draw_companion(panel, series[UNDISTURBED], label=UNDISTURBED, number=None, dashes="-")
+            panel.set_xticks(counts, [str(count) for count in counts])
+            panel.set(xlabel="workers" if row else "")
+        axes[2 * row].set(ylim=(0, None), ylabel="median iteration (ms)")
+        axes[2 * row + 1].set(yscale="log", ylabel="sent per worker (kB)")
+    explain_marks(axes[0], verdicts(times))
+    legend_below(axes, 3)
 
 
 # ---- Step ----
@@ -78,7 +111,7 @@ def name_of(row: Row) -> str:
 
 
 def what_happens(row: Row) -> str:
-    return "competing traffic" if row["background.load"] else "less of the link"
+    return "competing traffic" if row["background.load"] else "half of the link rate"
 
 
 def scenes(results: StudyResults) -> dict[str, list[TrialRecord]]:
@@ -95,15 +128,16 @@ def draw_step(sheet: Sheet) -> str:
     """Draw figure 2."""
     axes, found = sheet.axes, scenes(sheet.results)
     names = list(dict.fromkeys(name_of(trial.row) for trials in found.values() for trial in trials))
+    numbers = sheet.numbers(names)
     for row, (scene, trials) in enumerate(found.items()):
         of_scene = axes[3 * row : 3 * row + 3]
         for trial in trials:
             name = name_of(trial.row)
-            _draw_trial(of_scene, trial, name, colour(names.index(name)))
+            _draw_trial(of_scene, trial, name, colour(numbers[name]))
         for panel, x, y in zip(
             of_scene,
             ("time (s)", "iteration", "time (s)"),
-            (f"rate of {WORKER} (Mbit/s)", "ratio, mean of workers", "queue of the server's link (packets)"),
+            (f"rate of {WORKER} (Mbit/s)", "mean ratio of workers", "server link queue (packets)"),
             strict=True,
         ):
             panel.set_title(scene, fontsize=9)
@@ -151,16 +185,17 @@ def draw_ratio(sheet: Sheet) -> None:
     """Draw figure 5."""
     [axes] = sheet.axes
     series = sheet.results.derived_series(rate_left, itemgetter("ratio"), itemgetter("ratio.rule"))
-    draw_all(axes, series, names=RULE_NAMES)
+    numbers = sheet.numbers(series)
+    draw_all(axes, series, names=RULE_NAMES, numbers=numbers)
     rates = [n / 50 for n in range(1, 51)]
-    for number, name in enumerate(series):
+    for name in series:
         if name in RULES:
             ratios = [RULES[name](SENT, 1.0, 1.0, rate) for rate in rates]
-            axes.plot(rates, ratios, ":", color=colour(number), linewidth=1)
-    axes.plot([], [], ":", color="grey", label=f"formula, {SENT:.0%} sent before")
+            axes.plot(rates, ratios, ":", color=colour(numbers[name]), linewidth=1)
+    axes.plot([], [], ":", color="grey", label=f"formula, {100 * SENT:g} % sent before")
     axes.set(
-        xlabel="rate that is left / initial rate",
-        ylabel="ratio: bytes sent / bytes of the gradient",
+        xlabel="remaining rate / initial rate",
+        ylabel="ratio (bytes sent / gradient bytes)",
         ylim=(0, None),
     )
     explain_marks(axes, verdicts(series))

@@ -92,6 +92,7 @@ class CompressionSystem(System[CompressionConfiguration]):
             },
             **LINKS_FIGURE,
         },
+        colours={"none": 0, "source": 1, "as published": 1, "corrected": 2},
     )
 
     def check(self, configuration: CompressionConfiguration) -> None:

@@ -107,7 +107,7 @@ PANELS: dict[str, Callable[[NetworkSize], float]] = {
 }
 
 
-@figure_kind("interconnect-sizes", columns=len(PANELS), width_in=3.2, height_in=3.4)
+@figure_kind("interconnect-sizes", columns=3, rows=2, width_in=2.8, height_in=2.6)
 def draw_sizes(sheet: Sheet) -> str:
     """Draw figure 4."""
     resolved = sheet.results.resolved
@@ -115,16 +115,24 @@ def draw_sizes(sheet: Sheet) -> str:
     for n in range(2, (LARGEST_QUICK if resolved["quick"] else LARGEST) + 1):
         for size in sizes(n):
             by_family[size.family].append(size)
-    for panel, (label, value) in zip(sheet.axes, PANELS.items(), strict=True):
+    for panel, (label, value) in zip(sheet.axes, PANELS.items(), strict=False):
         for number, (family, found) in enumerate(by_family.items()):
             hosts, values = [size.hosts for size in found], [value(size) for size in found]
             panel.plot(hosts, values, color=COLOURS[number], marker=MARKERS[number], label=family)
         panel.set(xscale="log", xlabel="hosts", ylabel=label, ylim=(0, None))
     own = by_family["optical-electrical"]
     electrical = [size.electrical_ports / size.hosts for size in own]
-    last = sheet.axes[-1]
-    last.plot([size.hosts for size in own], electrical, ":", color=COLOURS[0], label="electrical ports alone")
-    legend_below(last, 5)
+    for panel in sheet.axes[len(PANELS) :]:
+        panel.set_axis_off()
+    last = sheet.axes[len(PANELS) - 1]
+    last.plot(
+        [size.hosts for size in own],
+        electrical,
+        ":",
+        color=COLOURS[0],
+        label="optical-electrical, electrical ports alone",
+    )
+    legend_below(last, 3)
     return str(resolved["title"])
 
 
@@ -132,6 +140,12 @@ def draw_sizes(sheet: Sheet) -> str:
 
 
 FAILURE = "failure.kind"
+FAILED = {
+    "none": "no failure",
+    "uplink": "an uplink fails",
+    "optical-switch": "an optical switch fails",
+    "mesh-link": "a mesh link fails",
+}
 
 
 @figure_kind("interconnect-failures", width_in=6.0)
@@ -149,7 +163,7 @@ def draw_failures(sheet: Sheet) -> None:
             confidence_interval([8e-3 * value / width for value in samples[time].values()])
             for time, width in zip(times, widths, strict=True)
         ]
-        draw_line(axes, times, found, label=name, number=number)
+        draw_line(axes, times, found, label=FAILED.get(name, name), number=number)
     at_ms = next(iter(results.configurations().values()))["failure"]["at_ms"]
     axes.axvline(at_ms, color="grey", linewidth=0.8, linestyle=":")
     axes.set(xlabel="time (ms)", ylabel="received by all hosts (Mbit/s)", ylim=(0, None))

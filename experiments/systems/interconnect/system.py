@@ -39,6 +39,7 @@ class InterconnectSystem(System[InterconnectConfiguration]):
     report = SystemReport(
         main_metrics=("accepted_load", "latency_s", "latency_p99_s", "loss", "largest_link_load"),
         assurance="Every packet is accounted for: host, switch and link counters agree.",
+        colours={"least-loaded": 0, "random-plane": 1, "fixed-plane": 2, "mesh-first": 3, "ecmp": 4},
     )
 
     def check(self, configuration: InterconnectConfiguration) -> None:

@@ -91,8 +91,8 @@ def draw_recoveries(sheet: Sheet) -> None:
             panel.bar(places, share, 0.7, bottom=below, color=colour, label=label)
             below = [low + part for low, part in zip(below, share, strict=True)]
         panel.set_xticks(list(places), [f"{100 * loss:g} %" for loss in by_loss])
-        title = f"{contents} Data in a store" if contents else "no content stores"
-        panel.set(xlabel="packets that every link loses", ylim=(0, 100), title=title)
+        title = f"content stores of {contents:,} Data packets" if contents else "no content stores"
+        panel.set(xlabel="loss of every link", ylim=(0, 100), title=title)
         panel.grid(visible=False, axis="x")
-    axes[0].set_ylabel("of the answers to probes (%)")
+    axes[0].set_ylabel("share of answers to probes (%)")
     axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center")

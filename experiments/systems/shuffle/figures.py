@@ -117,12 +117,13 @@ def draw_hops(sheet: Sheet) -> None:
         series = results.derived_series(
             _storage, partial(_on, network, sheet.section.y, None), lambda row: row["shuffle.scheduler"]
         )
-        draw_all(at, series)
+        numbers = sheet.numbers(series)
+        draw_all(at, series, numbers=numbers)
         for (column, master), (dashes, word) in BOUNDS.items():
             for trials in results.derived_series(
                 _storage, partial(_on, network, column, master), lambda row: None
             ).values():
-                masters = [n for n, name in enumerate(series) if scheduler_named(str(name)).needs_master]
+                masters = [numbers[name] for name in series if scheduler_named(str(name)).needs_master]
                 own = masters[0] if master and masters else None
                 draw_companion(at, trials, label=word, number=own, dashes=dashes)
         at.set(title=network, xlabel="storage fraction", xlim=(0, 1), ylim=(0, None))
@@ -150,7 +151,7 @@ def draw_packets(sheet: Sheet) -> str:
         lambda row: row[section.y] if row["topology.kind"] == network else None,
         lambda row: row["shuffle.scheduler"],
     )
-    draw_all(axes, series)
+    draw_all(axes, series, numbers=sheet.numbers(series))
     shares = np.linspace(1 / workers, 1, 200).tolist()
     for dashes, (name, curve) in zip(DASHES, CURVES.items(), strict=True):
         heights = [curve(workers, share) for share in shares]
@@ -192,16 +193,17 @@ def draw_time(sheet: Sheet) -> None:
     )
     times = mean_times(results)
     in_ms = sheet.on_log_axes(in_ms, y=True)
-    draw_all(left, in_ms)
+    numbers = sheet.numbers(times)
+    draw_all(left, in_ms, numbers=numbers)
     for baseline, dashes in BASELINES.items():
-        for number, (name, of_storage) in enumerate(times.items()):
+        for name, of_storage in times.items():
             shared = sorted(of_storage.keys() & times.get(baseline, {}).keys())
             if name in BASELINES or not shared:
                 continue
             share = [100 * of_storage[x] / times[baseline][x] for x in shared]
-            right.plot(shared, share, dashes, color=COLOURS[number], linewidth=1.2)
+            right.plot(shared, share, dashes, color=COLOURS[numbers[name]], linewidth=1.2)
         right.plot([], [], dashes, color="black", linewidth=1.2, label=f"of {baseline}")
-    for each, words in ((left, "time of a shuffle (ms)"), (right, "time of a shuffle (%)")):
+    for each, words in ((left, "shuffle time (ms)"), (right, "shuffle time / unicast (%)")):
         each.set(xlabel="storage fraction", xlim=(0, None), ylabel=words)
         each.set_yscale("log", subs=(2, 5))  # the master is far above all others
         each.yaxis.set_major_formatter("{x:g}")
@@ -228,12 +230,16 @@ def draw_growth(sheet: Sheet) -> None:
     """Draw figure 4; goals are short bars."""
     [axes], results = sheet.axes, sheet.results
     times = results.derived_series(itemgetter("samples.samples"), itemgetter("schedule_s"), label)
-    draw_all(axes, sheet.on_log_axes(times, x=True, y=True))
+    shown = sheet.on_log_axes(times, x=True, y=True)
+    draw_all(axes, shown, numbers=sheet.numbers(shown))
+    ticks = sorted({point.x for points in shown.values() for point in points})
     drawn = {str(trial.row["topology.kind"]) for trial in results.trials}
     goals = [(samples, goal_s) for (k, samples), goal_s in SCHEDULING_GOALS_S.items() if f"fat-tree:{k}" in drawn]
     if goals:
         axes.plot(*zip(*goals, strict=True), "_", color="black", markersize=16, label="goal")
-    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="processor time for a schedule (s)")
+    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="processor time of a schedule (s)")
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_xticks([], minor=True)
     axes.legend(fontsize="small")
 
 
@@ -265,8 +271,14 @@ def draw_waits(sheet: Sheet) -> None:
     for number, column in enumerate(("hops", "loans")):
         for trials in results.series(X, column).values():
             draw_series(right, trials, label=column, number=number)
-    left.set(xlabel="threshold (us)", ylim=(0, None), ylabel="wait of a packet (us)")
-    right.set(xlabel="threshold (us)", ylim=(0, None), ylabel="of the schedule")
+    for each in (left, right):
+        each.set_xscale("symlog", linthresh=min(t for t in thresholds if t > 0))
+        each.set_xticks(thresholds, [f"{threshold / 1000:g}" for threshold in thresholds])
+        each.set_xticks([], minor=True)
+    left.set_yscale("symlog", linthresh=100)
+    left.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
+    left.set(xlabel="threshold (ms)", ylim=(0, None), ylabel="wait of a packet (ms)")
+    right.set(xlabel="threshold (ms)", ylim=(0, None), ylabel="number in the schedule")
     explain_marks(left, found)
     for each in (left, right):
         each.legend(fontsize="small")

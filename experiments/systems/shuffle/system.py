@@ -41,6 +41,15 @@ class ShuffleSystem(System[ShuffleConfiguration]):
             "The schedule serves every demand. Where it was sent, every worker stores exactly its samples, byte for "
             "byte; without losses and faults, link counters equal the schedule."
         ),
+        colours={
+            "unicast-random": 0,
+            "unicast-nearest": 1,
+            "coded-master": 2,
+            "coded-largest": 3,
+            "hop-aware": 4,
+            "hop-aware-corrected": 5,
+            "improved": 6,
+        },
     )
 
     def check(self, configuration: ShuffleConfiguration) -> None:

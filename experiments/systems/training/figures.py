@@ -11,7 +11,7 @@ from gradbed.experiments.plotting.series import beside
 from gradbed.experiments.plotting.style import COLOURS, MARKERS
 from gradbed.experiments.results.run_folder import TrialRecord
 from gradbed.experiments.results.study_results import StudyResults
-from gradbed.experiments.study.evaluation.figures import draw_line
+from gradbed.experiments.study.evaluation.figures import draw_line, tick_texts
 from gradbed.experiments.study.evaluation.kinds import Sheet, figure_kind, legend_below
 from gradbed.experiments.tables.metric import confidence_interval, path_words
 
@@ -48,9 +48,9 @@ def draw_iterations(sheet: Sheet) -> None:
             first = ranks == counts[0]
             axes.bar(at[ranks], compute, width, color=COLOURS[number], label=topology if first else None)
             axes.bar(at[ranks], exposed, width, bottom=compute, color=COLOURS[number], alpha=0.4)
-    axes.bar(0, 0, color="grey", alpha=0.4, label="exposed communication")
+    axes.bar(0, 0, color="grey", alpha=0.4, label="light: exposed communication")
     axes.set_xticks(list(places.values()), [str(ranks) for ranks in counts])
-    axes.set(xlabel=section.x_label or "ranks", ylabel="iteration (ms)")
+    axes.set(xlabel=section.x_label or "ranks", ylabel="iteration time (ms)")
     legend_below(axes, 3)
 
 
@@ -77,15 +77,19 @@ def draw_in_network(sheet: Sheet) -> None:
         size = float(row[section.x])
         found[str(row[ALGORITHM]) if by_hosts else "in switches"][size].append(row["algorithm_rate_bps"] / 1e9)
         bounds["upper bound, hosts" if by_hosts else "upper bound, switches"][size] = row["bound_rate_bps"] / 1e9
-    for number, (label, rates) in enumerate(found.items()):
-        sizes = sorted(rates)
+    numbers = sheet.numbers(found)
+    for label, rates in found.items():
+        number, sizes = numbers[label], sorted(rates)
         values = [confidence_interval(rates[size]).estimate for size in sizes]
         axes.plot(sizes, values, color=COLOURS[number], marker=MARKERS[number], label=label)
     for dashes, (label, limits) in zip(("--", ":"), sorted(bounds.items()), strict=False):
         sizes = sorted(limits)
         axes.plot(sizes, [limits[size] for size in sizes], dashes, color="black", linewidth=1.0, label=label)
+    sizes = sorted({size for rates in found.values() for size in rates})
     axes.set_xscale("log")
-    axes.set(xlabel="size of the vector (bytes)", ylabel="algorithm bandwidth (Gbit/s)", ylim=(0, None))
+    axes.set_xticks(sizes, tick_texts(section.x, sizes))
+    axes.set_xticks([], minor=True)
+    axes.set(xlabel="size of the vector", ylabel="algorithm bandwidth (Gbit/s)", ylim=(0, None))
     axes.legend()
 
 
@@ -98,7 +102,7 @@ SLOW, FAULTS = "ranks.slow", "faults"
 def _label(configuration: Mapping[str, Any]) -> str:
     slow = [f"{host} computes {factor} times as long" for host, _, factor in _parts(configuration["ranks"]["slow"])]
     faults = [_fault(each) for each in configuration["faults"]]
-    return "; ".join([*slow, *faults]) or "nothing"
+    return "; ".join([*slow, *faults]) or "no fault"
 
 
 def _parts(slow: list[str]) -> list[tuple[str, str, str]]:
@@ -199,6 +203,10 @@ def _draw_trial(axes: Any, trial: TrialRecord) -> None:
 # ---- Figure 7: iterations with sums by hosts and by switches, by model and parallelism ----
 
 
+SUMS = (("none", "sums by hosts", 0), ("aggregation", "sums by switches", 5))
+"""Value of the column, label and number of the colour."""
+
+
 def _model(row: Mapping[str, Any]) -> str:
     return f"width {row['workload.width']}\ndp {row['workload.dp']}, tp {row['workload.tp']}, pp {row['workload.pp']}"
 
@@ -209,15 +217,15 @@ def draw_models(sheet: Sheet) -> None:
     [axes], results = sheet.axes, sheet.results
     rows = [trial.row for trial in results.trials if trial.is_good]
     places = {model: float(place) for place, model in enumerate(dict.fromkeys(map(_model, rows)))}
-    for number, (who, label) in enumerate((("none", "sums by hosts"), ("aggregation", "sums by switches"))):
-        at, width = beside(places, number, 2)
+    for place, (who, label, number) in enumerate(SUMS):
+        at, width = beside(places, place, 2)
         own = [row for row in rows if row[SWITCHES] == who]
         xs = [at[_model(row)] for row in own]
         compute = [1e3 * row["compute_time_s"] for row in own]
         axes.bar(xs, compute, width, color=COLOURS[number], label=label)
         exposed = [1e3 * row["exposed_s"] for row in own]
         axes.bar(xs, exposed, width, bottom=compute, color=COLOURS[number], alpha=0.4)
-    axes.bar(0, 0, color="grey", alpha=0.4, label="exposed communication")
+    axes.bar(0, 0, color="grey", alpha=0.4, label="light: exposed communication")
     axes.set_xticks(list(places.values()), list(places), fontsize=7)
-    axes.set(ylabel="iteration (ms)")
+    axes.set(ylabel="iteration time (ms)")
     legend_below(axes, 3)

@@ -55,6 +55,15 @@ class TrainingSystem(System[TrainingConfiguration]):
             "timeline": {"kind": "training-timeline", "x": "seed", "y": "seed"},
             **LINKS_FIGURE,
         },
+        colours={
+            "ring": 0,
+            "halving-doubling": 1,
+            "double-binary-tree": 2,
+            "sharded-parameter-server": 3,
+            "hierarchical": 4,
+            "in switches": 5,
+            "hosts": 0,
+        },
     )
     tools = SystemTools(
         makers={"trace": "gradbed.experiments.systems.training.configuration:NewTrace"},

@@ -71,7 +71,10 @@ def test_trials_have_the_names_of_what_they_do(folder: Path) -> None:
 
 def test_the_step_has_a_row_for_each_thing_that_happens(folder: Path) -> None:
     found = scenes(load_results(folder))
-    assert {scene: len(trials) for scene, trials in found.items()} == {"less of the link": 3, "competing traffic": 1}
+    assert {scene: len(trials) for scene, trials in found.items()} == {
+        "half of the link rate": 3,
+        "competing traffic": 1,
+    }
 
 
 def test_without_a_first_repetition_there_is_no_step(folder: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradbed.experiments.plotting import style
-from gradbed.experiments.plotting.series import SeriesPoint, draw_series
+from gradbed.experiments.plotting.series import SeriesPoint, colour_numbers, draw_series
 from tests.unit.experiments.figures.looked_at import points_under_legends
 
 
@@ -54,12 +54,23 @@ def test_a_legend_that_is_in_nobodys_way_stays(tmp_path: Path) -> None:
         assert axes.get_legend() is not None and not made.legends
 
 
-@pytest.mark.parametrize(("values", "bars"), [((1.0, 2.0), 0), ((1.0, 2.0, 3.0), 1)])
-def test_of_two_repetitions_the_values_are_drawn_and_no_interval(values: tuple[float, ...], bars: int) -> None:
+@pytest.mark.parametrize(("values", "bars"), [((1.0, 2.0), 0), ((1.0, 2.0, 3.0), 0), ((1.0, 2.0, 3.0, 4.0), 1)])
+def test_of_two_or_three_repetitions_the_values_are_drawn_and_no_interval(
+    values: tuple[float, ...], bars: int
+) -> None:
     with style.figure() as (_, [axes]):
         draw_series(axes, [SeriesPoint(1, values, (), "simulated")], label="a", number=0)
         dashes = [
             list(line.get_ydata()) for line in axes.lines if line.get_marker() == "_" and line.get_markersize() == 7
         ]
         assert len(axes.collections) == bars
-        assert dashes == ([] if bars else [[1.0, 2.0]])
+        assert dashes == ([] if bars else [list(values)])
+
+
+def test_a_name_has_its_colour_in_every_figure() -> None:
+    fixed = {"ring": 0, "improved": 6}
+    assert colour_numbers(["hop-aware", "improved", "ring"], fixed) == {"hop-aware": 1, "improved": 6, "ring": 0}
+    assert colour_numbers(["improved"], fixed) == {"improved": 6}
+    assert colour_numbers([4096, 0], fixed) == {4096: 0, 0: 1}
+    # Two names with one number: the second gets another one.
+    assert colour_numbers(["a", "b"], {"a": 0, "b": 0}) == {"a": 0, "b": 1}

@@ -64,7 +64,7 @@ def test_a_step_at_every_value_counted_by_hand() -> None:
     ]
     assert medians(axes) == [3, 2]
     assert {line.get_drawstyle() for line in axes.lines if len(line.get_xdata()) > 1} == {"steps-post"}
-    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "wait (us)", "share of waits")
+    assert (axes.get_xscale(), axes.get_xlabel(), axes.get_ylabel()) == ("log", "wait (us)", "CDF of waits")
     assert axes.get_legend_handles_labels()[1] == ["slow", "fast", "median"]
 
 
@@ -80,7 +80,7 @@ def test_values_of_trials_are_those_of_good_repetitions() -> None:
     bad = trial("slow", 7, verdict="invalid"), trial("slow", 8, failures=1)
     axes = drawn(*(trial("slow", n) for n in range(4)), *bad, x="wait_s")
     assert curves(axes) == [([0, 0, 1, 2, 3], [0, 0.25, 0.5, 0.75, 1])]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a wait (s)", "share of trials")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a wait (s)", "CDF of trials")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 101, 1000])

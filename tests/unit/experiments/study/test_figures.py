@@ -27,7 +27,7 @@ from tests.csv_files import read_csv
 from tests.unit.experiments.study import coin  # noqa: F401  # registers the system
 
 POINTS = [
-    SeriesPoint(1, (1.0, 2.0, 3.0), (), "valid"),
+    SeriesPoint(1, (1.0, 2.0, 3.0, 2.0), (), "valid"),
     SeriesPoint(2, (4.0,), (9.0,), "degraded"),
     SeriesPoint(3, (), (5.0, 6.0), "invalid"),
 ]
@@ -47,19 +47,19 @@ def test_degraded_values_are_hollow_and_invalid_ones_crosses_off_the_line() -> N
         assert valid.get_markerfacecolor() == valid.get_color()
         assert degraded.get_markerfacecolor() == "white"
         assert list(crosses.get_ydata()) == [5, 6]
-        # t(0.975, 2) * 1 / sqrt(3) on either side of the mean; a single run has no interval.
+        # t(0.975, 3) * sqrt(2 / 3) / sqrt(4) on either side of the mean; a single run has no interval.
         low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
-        assert (low, high) == pytest.approx((2 - 2.484138, 2 + 2.484138), abs=1e-5)
+        assert (low, high) == pytest.approx((2 - 1.299228, 2 + 1.299228), abs=1e-5)
         assert not axes.containers[1].has_yerr
 
 
 def test_an_interval_that_leaves_what_is_possible_is_cut_and_marked() -> None:
     with figure() as (_, [axes]):
-        draw_series(axes, POINTS[:1], label=None, number=0, possible=(0.0, 4.0))
+        draw_series(axes, POINTS[:1], label=None, number=0, possible=(1.0, 3.0))
         low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 1]
-        assert (low, high) == (0.0, 4.0)
+        assert (low, high) == (1.0, 3.0)
         arrows = [(line.get_marker(), *line.get_ydata()) for line in axes.lines if line.get_marker() in ("v", "^")]
-        assert arrows == [("v", 0.0), ("^", 4.0)]
+        assert arrows == [("v", 1.0), ("^", 3.0)]
 
 
 def test_a_bound_is_drawn_through_invalid_points_too() -> None:
@@ -101,7 +101,7 @@ def test_figures_are_written_in_three_formats_and_are_the_same_again(tmp_path: P
     assert {path: path.read_bytes() for path in written} == first
     # A label that is longer than its axis has several lines.
     svg = " ".join(re.sub("<(?!!--)[^>]*>", "", (results.folder / "heads.svg").read_text()).split())
-    words = ("Coins", "coins that showed heads", "degraded or unknown (host)", "bound", "bias", "interval of 3")
+    words = ("Coins", "coins that showed heads", "degraded or unknown (host)", "bound", "bias", "values of 3")
     for text in words:
         assert text in svg
     assert "made up / link rate" in (results.folder / "kinds.svg").read_text()
