@@ -28,6 +28,7 @@ from gradbed.experiments.results.study_results import StudyResults, load_results
 from gradbed.experiments.study.definition import Study
 from gradbed.experiments.study.evaluation.figures import draw_figures
 from gradbed.experiments.study.loading import load_study
+from gradbed.experiments.tables.files import flat_value
 from gradbed.experiments.tables.metric import CONFIDENCE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,7 +98,8 @@ def published(study: Study, file: Path, folder: Path) -> StudyResults:
     """Return results whose means and intervals are those of the study's rows in docs/data.
 
     Raises:
-        UserError: three repetitions differ, whose values do not follow from mean and interval.
+        UserError: the rows are not those of the study's sweep in its order, or three repetitions differ, whose values
+            do not follow from mean and interval.
     """
     with file.open(newline="", encoding="utf-8") as text:
         rows = [row for row in csv.DictReader(text) if row["clock"] == "virtual"]
@@ -108,7 +110,15 @@ def published(study: Study, file: Path, folder: Path) -> StudyResults:
             continue
         place = repr(trial.coordinates)
         counts[place] = counts.get(place, -1) + 1
-        row = rows[list(counts).index(place)]
+        number_of_row = list(counts).index(place)
+        if number_of_row >= len(rows):
+            raise UserError(f"needs a run: {file.name} has {len(rows)} rows, the study sweeps more")
+        row = rows[number_of_row]
+        for path, value in trial.coordinates.items():
+            if row[path] != ("" if value is None else str(flat_value(value))):
+                raise UserError(
+                    f"needs a run: row {number_of_row + 1} of {file.name} has another {path} than the study"
+                )
         configuration = trial.configuration.model_dump(mode="json")
         rate_bps = 1e6 * configuration["topology"]["link"]["rate_mbps"]
         values = {name: each for name, each in _values(row, counts[place]).items() if name not in trial.coordinates}
@@ -127,7 +137,11 @@ def published(study: Study, file: Path, folder: Path) -> StudyResults:
 
 
 def _values(row: Mapping[str, str], at: int) -> dict[str, Any]:
-    """Return the metrics of one of a row's repetitions, which lie evenly about the mean."""
+    """Return the metrics of one of a row's repetitions.
+
+    The values are not those of the runs: they lie evenly about the published mean, with the spread that gives the
+    published interval, so that a figure of means and intervals is the published one.
+    """
     count = int(row["repetitions"])
     steps = np.arange(count) - (count - 1) / 2
     found: dict[str, Any] = {}

@@ -26,10 +26,11 @@ def write_tables(rows: Sequence[Row], path: Path) -> None:
 
 def _flattened(rows: Sequence[Row]) -> tuple[list[str], list[Row]]:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return names, [{name: _flat(row.get(name)) for name in names} for row in rows]
+    return names, [{name: flat_value(row.get(name)) for name in names} for row in rows]
 
 
-def _flat(value: Any) -> Any:
+def flat_value(value: Any) -> Any:
+    """Return a value as a cell of a table: lists and mappings become JSON."""
     return json.dumps(value, sort_keys=True) if isinstance(value, (list, tuple, dict)) else value
 
 
