@@ -227,7 +227,7 @@ class NetworkBackend(ABC):
         Args:
             file: The file.
             place: The link or host.
-            packets: End after so many; None: never.
+            packets: Number of packets after which it ends; None: no limit.
             seconds: End after so long; None: never.
         """
         interfaces = self._host_interfaces(place) if place.host is not None else self._link_interfaces(place)

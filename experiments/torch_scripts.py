@@ -151,7 +151,7 @@ OF_THE_PROFILER = "USDT:"
 
 
 def run_torch_recording(script: Path, arguments: Sequence[str], ranks: int, folder: Path) -> int:
-    """Run a script on so many ranks, and make a trace of what they did in `folder`. UserError if a rank fails, or the
+    """Run a script on `ranks` ranks, and record their trace in `folder`. UserError if a rank fails, or the
     folder has something in it."""
     require_torch("gradbed run torch --trace")
     if not script.is_file():

@@ -95,7 +95,7 @@ class CaptureConfig(Part):
     """Each is [device id, port, "in" or "out"]."""
     interfaces: tuple[CaptureInterface, ...] = ()
     packets: int | None = Field(default=None, ge=1, lt=2**63)
-    """End by itself after so many; None: never."""
+    """Number of packets after which the capture ends; None: no limit."""
     seconds: float | None = Field(default=None, gt=0)
     """End by itself after so long; None: never."""
 

@@ -169,7 +169,7 @@ class Southbound(Protocol):
 class SwitchSession:
     """Keep one switch at its plan.
 
-    `refused` is set while the switch is connected but rejects what it is sent: the session tries again, but nobody
+    `refused` is set while the switch is connected but rejects what it is sent: the session tries again, but no caller
     should wait for it.
     """
 

@@ -389,7 +389,7 @@ class LiveSource:
         except (OSError, ValueError):
             pass  # it has gone in the middle of a row
         finally:
-            # Whatever went wrong, nobody waits for more.
+            # Whatever went wrong, no client waits for more.
             self._save()
             self.is_live = False
             self.ended.set()

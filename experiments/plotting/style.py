@@ -194,7 +194,7 @@ _PART = re.compile(r"[^-: ]*[-: ]*")
 
 
 def _broken(word: str, room: int) -> str:
-    """Return the word in lines of so many characters where it has hyphens, colons or spaces to break at."""
+    """Return the word in lines of at most `room` characters, broken after hyphens, colons and spaces."""
     lines = [""]
     for part in _PART.findall(word):
         if lines[-1] and len(lines[-1] + part.rstrip()) > room:

@@ -225,7 +225,7 @@ class VirtualRuntime(Runtime):
         self.clock.look_on(None if hook is None else lambda: 1000 * hook())
 
     def _later(self, trips: int, action: Callable[[], None]) -> None:
-        """Call `action` after so many trips between controller and switch."""
+        """Call `action` after `trips` one-way delays between controller and switch."""
         self.clock.at(self.clock.now_ns + trips * self._control_ns, action)
 
     def _take_message(self, message: Message) -> None:

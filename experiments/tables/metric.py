@@ -49,7 +49,7 @@ def engineering(
 
 
 def _plain(value: float, digits: int) -> str:
-    """Format a number with so many digits, but all before the point; with powers of ten only if it is very small."""
+    """Format a number with `digits` significant digits and all before the point; very small ones in exponent form."""
     if value == 0 or not math.isfinite(value) or abs(value) < 1e-4:
         return f"{value:.{digits}g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -176,7 +176,7 @@ class Worker:
             del total
             end_us = context.now_us()
             if round_number == self._rounds - 1:
-                # Whoever hears that all workers are done may stop them: nothing is to be repeated any more.
+                # A worker that learns that all are done may stop: no result has to be repeated any more.
                 self._exchange.flush()
             context.emit(
                 "round",

@@ -107,7 +107,7 @@ def _mean_flow(points: _Points, most_bytes: int | None) -> float:
 
 
 def draw(sizes: Sizes, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Bytes of so many frames or flows, shape (count,)."""
+    """Return the sizes of `count` frames or flows in bytes, shape (count,)."""
     if sizes.kind == "fixed":
         return np.full(count, sizes.frame_bytes, np.int64)
     if sizes.kind == "uniform":

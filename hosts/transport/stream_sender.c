@@ -87,7 +87,7 @@ int64_t gb_stream_sender_deadline_us(const struct gb_stream_sender *sender) {
 
 /* ---- Acknowledgements ---- */
 
-/* Takes the round trip's length; false if nobody knows which transmission it was of. after_repeat: a repeated packet is
+/* Takes the round trip's length; false if it cannot be told which transmission it was of. after_repeat: a repeated packet is
  * acknowledged with it. It may have come long before, and the acknowledgement that told so may have been lost (Linux takes
  * no sample either: FLAG_RETRANS_DATA_ACKED). */
 static bool learn(struct gb_stream_sender *sender, const struct gb_outstanding_packet *packet, bool repeated,

@@ -52,7 +52,7 @@ class StreamSender:
         self._callbacks = plugin_callbacks(congestion_control, self._state.window)
 
     def queue(self, packets: int) -> None:
-        """Queue so many more packets; they get the next sequence numbers in turn."""
+        """Queue new packets, which get the next sequence numbers in turn."""
         self._state.queued += packets
 
     def withdraw(self) -> None:

@@ -20,7 +20,7 @@ from gradbed.switch.insight.trace import build_trace
 from gradbed.switch.insight.trace_events import Trace
 
 MARK_BYTES = 20
-"""At the end of a frame, by which it is known again whatever becomes of its headers."""
+"""Trailer of a frame, which identifies it however its headers change."""
 
 
 @dataclass(frozen=True)

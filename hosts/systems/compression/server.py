@@ -131,7 +131,7 @@ class ParameterServer(ABC, Generic[Key, Kind]):
         self._send(number, self._sum.finish())
 
     def _leave(self, key: Key) -> Kind:
-        """Nobody waits any longer for this worker; what has come of its gradient counts."""
+        """Stop waiting for this worker; the part of its gradient that has arrived counts."""
         worker = self._workers.pop(key)
         self._sum.add(worker.index, worker.gradient, is_whole=worker.done)
         self._context.emit("left", worker=worker.index, round=self._sum.round)

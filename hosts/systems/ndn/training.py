@@ -100,7 +100,7 @@ def replay(settings: TrainingSettings, workers: int, applied: Mapping[int, Appli
     """Replay training; return of every peer, by index, after each of its versions the digest of its weights, and the
     losses of the gradients that it applied then.
 
-    ValueError if the lists name a gradient that nobody can have made by then.
+    ValueError if the lists name a gradient that no peer can have made by then.
     """
     replicas = {index: AsynchronousReplica(settings, index, workers) for index in applied}
     made: dict[tuple[int, int], ScaledGradient] = {}
